@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+noinst_LTLIBRARIES += src/base/libbase.la
+src_base_libbase_la_SOURCES = \
+  src/base/deadline.h \
+  src/base/digest.h \
+  src/base/handle.h \
+  src/base/identity.cc src/base/identity.h \
+  src/base/log.cc src/base/log.h \
+  src/base/options.cc src/base/options.h \
+  src/base/result.cc src/base/result.h \
+  src/base/units.cc src/base/units.h \
+  src/base/words.h

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+namespace crosstie {
+namespace {
+
+// Edit distance (Wagner and Fischer), one row at a time.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); j++) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// A hint is worth giving when at most a quarter of the name's own letters are wrong.
+std::string nearest(std::string_view name, std::span<const OptionRow* const> known) {
+  constexpr size_t kPrefix = std::string_view("CROSSTIE_").size();
+  std::string_view best;
+  size_t least = 1 + (name.size() - kPrefix + 3) / 4;
+  for (const OptionRow* row : known)
+    if (const size_t d = distance(name, row->name); d < least) least = d, best = row->name;
+  return std::string(best);
+}
+
+}  // namespace
+
+Environment Environment::of_process() {
+  std::map<std::string, std::string> values;
+  for (char** entry = environ; entry && *entry; entry++) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (equals != std::string_view::npos)
+      values.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return Environment(std::move(values));
+}
+
+const std::string* Environment::find(std::string_view name) const {
+  const auto it = values_.find(std::string(name));
+  return it == values_.end() || it->second.empty() ? nullptr : &it->second;
+}
+
+Status parse_value(std::string_view text, bool& value) {
+  if (text != "0" && text != "1") return fail(Code::invalid, "'{}' is neither 0 nor 1", text);
+  value = text == "1";
+  return {};
+}
+
+Status parse_value(std::string_view text, int& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(Code::invalid, "'{}' is not a whole number", text);
+  return {};
+}
+
+Status parse_value(std::string_view text, std::string& value) {
+  value = text;
+  return {};
+}
+
+Status parse_value(std::string_view text, std::chrono::nanoseconds& value) {
+  const auto parsed = parse_duration(text);
+  if (!parsed) return pass(parsed);
+  value = *parsed;
+  return {};
+}
+
+Status parse_value(std::string_view text, Bytes& value) {
+  const auto parsed = parse_bytes(text);
+  if (!parsed) return pass(parsed);
+  value.count = *parsed;
+  return {};
+}
+
+std::string_view value_in_effect(const OptionRow& row, const Environment& environment) {
+  if (const std::string* own = environment.find(row.name)) return *own;
+  if (!row.alias.empty())
+    if (const std::string* other = environment.find(row.alias)) return *other;
+  return row.fallback;
+}
+
+std::vector<Unknown> unknown_variables(std::span<const OptionRow* const> known,
+                                       const Environment& environment) {
+  std::vector<Unknown> unknown;
+  for (const auto& [name, value] : environment.values()) {
+    if (!name.starts_with("CROSSTIE_")) continue;
+    const auto same = [&name = name](const OptionRow* row) { return row->name == name; };
+    if (std::none_of(known.begin(), known.end(), same)) unknown.push_back({name, nearest(name, known)});
+  }
+  return unknown;
+}
+
+}  // namespace crosstie

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/result.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace crosstie {
+
+tl::unexpected<Error> fail_errno(Code code, std::string_view what) {
+  const int number = errno;
+  return fail(code, "{}: {}", what, std::system_category().message(number));
+}
+
+}  // namespace crosstie

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The field's words, one enumeration and one name table each. Names are what users type and
+// what we print.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/log.h"
+
+namespace crosstie {
+
+// The first seven in NCCL's order (nccl.h has no such enumeration; tuner plugins index with it).
+enum class Algorithm : uint8_t {
+  tree,
+  ring,
+  collnet_direct,
+  collnet_chain,
+  nvls,
+  nvls_tree,
+  pat,
+  hierarchical,
+};
+enum class Protocol : uint8_t { ll, ll128, simple };
+// In NCCL's order.
+enum class Collective : uint8_t { broadcast, reduce, all_gather, reduce_scatter, all_reduce };
+enum class DataType : uint8_t { f32, u64 };
+enum class ReduceOp : uint8_t { sum };
+
+template <class Word>
+struct Names;
+
+template <>
+struct Names<Algorithm> {
+  static constexpr std::array<std::string_view, 8> all = {
+      "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat",
+      "hierarchical"};
+};
+template <>
+struct Names<Protocol> {
+  static constexpr std::array<std::string_view, 3> all = {"ll", "ll128", "simple"};
+};
+template <>
+struct Names<Collective> {
+  static constexpr std::array<std::string_view, 5> all = {"broadcast", "reduce", "all_gather",
+                                                          "reduce_scatter", "all_reduce"};
+};
+template <>
+struct Names<DataType> {
+  static constexpr std::array<std::string_view, 2> all = {"f32", "u64"};
+};
+template <>
+struct Names<ReduceOp> {
+  static constexpr std::array<std::string_view, 1> all = {"sum"};
+};
+template <>
+struct Names<Level> {
+  static constexpr std::array<std::string_view, 5> all = {"none", "error", "warn", "info",
+                                                          "debug"};
+};
+
+template <class Word>
+constexpr std::string_view name(Word word) {
+  return Names<Word>::all[static_cast<size_t>(word)];
+}
+
+template <class Word>
+constexpr std::optional<Word> word(std::string_view text) {
+  for (size_t i = 0; i < Names<Word>::all.size(); i++)
+    if (Names<Word>::all[i] == text) return static_cast<Word>(i);
+  return std::nullopt;
+}
+
+constexpr size_t size_of(DataType type) { return type == DataType::f32 ? 4 : 8; }
+
+}  // namespace crosstie

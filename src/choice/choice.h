@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decision with its runners-up and its reason. Fixed size: made on NCCL's launch path, where
+// nothing may be allocated.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/units.h"
+#include "base/words.h"
+
+namespace crosstie {
+
+struct Candidate {
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  Seconds predicted{};
+};
+
+struct Choice {
+  static constexpr size_t kMost = 24;  // NCCL's 7 algorithms x 3 protocols, and our own
+
+  std::array<Candidate, kMost> candidates;
+  size_t count = 0;
+  std::string_view reason;  // static text
+  uint64_t digest = 0;      // of everything the decision read: equal on all ranks, or they differ
+
+  std::span<const Candidate> ranked() const { return {candidates.data(), count}; }  // best first
+  bool abstains() const { return count == 0; }
+};
+
+}  // namespace crosstie

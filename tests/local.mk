@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs end in .t and speak TAP; scripts end in .sh and pass, fail or skip as a whole.
+TEST_EXTENSIONS = .t .sh
+T_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+T_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/unit/run-tap
+AM_TESTS_ENVIRONMENT = \
+  srcdir='$(abs_srcdir)'; builddir='$(abs_builddir)'; export srcdir builddir;
+EXTRA_DIST += tests/unit/run-tap
+
+if HAVE_CRITERION
+unit_cppflags = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+unit_libs = $(CRITERION_LIBS)
+endif
+
+include tests/unit/base/local.mk
+include tests/unit/topology/local.mk
+include tests/unit/schedule/local.mk
+include tests/unit/transport/local.mk
+include tests/unit/runtime/local.mk
+include tests/unit/choice/local.mk
+include tests/golden/local.mk
+include tests/nccl/local.mk

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the subcommands share. Each file of this folder adds one subcommand; main() runs the one
+// that was named. Data goes to stdout, all else to stderr.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "base/log.h"
+#include "base/options.h"
+#include "base/result.h"
+
+namespace crosstie::tools {
+
+enum Exit : int {
+  kClean = 0,
+  kFindings = 1,      // a check failed, a difference, wrong data
+  kUsage = 2,
+  kCouldNotLook = 3,  // a file, device or peer that should have answered did not
+};
+
+struct Session {
+  Environment environment;
+  Log log;
+  std::function<int()> run;  // set by the subcommand that was named
+};
+
+// One line on stderr; returns the exit code that suits the error.
+int report(const Session& session, const Error& error);
+
+void add_topo(CLI::App& app, Session& session);
+void add_bench(CLI::App& app, Session& session);
+void add_config(CLI::App& app, Session& session);
+
+}  // namespace crosstie::tools

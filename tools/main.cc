@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+#include "command.h"
+
+namespace crosstie::tools {
+namespace {
+
+// CLI11's own text on one line, so that logs stay greppable.
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const Session& session) {
+  if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kClean : kUsage;  // --help, --version
+  std::string text = error.what();
+  for (char& c : text)
+    if (c == '\n') c = ' ';
+  session.log.error("{}; see 'crosstie --help'", text);
+  return kUsage;
+}
+
+int run(int argc, char** argv) {
+  Session session{Environment::of_process(), stderr_log(Level::warn), {}};
+  CLI::App app{"Topology-aware communication for GPU clusters", "crosstie"};
+  app.set_version_flag("--version", "crosstie " PACKAGE_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 clean, 1 findings, 2 usage, 3 could not look.");
+  add_topo(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error, session);
+  }
+  return session.run();
+}
+
+}  // namespace
+
+int report(const Session& session, const Error& error) {
+  session.log.error("{}", error.text);
+  return error.code == Code::invalid ? kUsage : kCouldNotLook;
+}
+
+}  // namespace crosstie::tools
+
+int main(int argc, char** argv) {
+  try {
+    return crosstie::tools::run(argc, argv);
+  } catch (const std::exception& error) {  // out of memory, at worst
+    crosstie::stderr_log(crosstie::Level::error).error("internal error: {}", error.what());
+    return crosstie::tools::kCouldNotLook;
+  }
+}
