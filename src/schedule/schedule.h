@@ -44,15 +44,19 @@ struct Ref {
   uint32_t slot = 0;
 };
 
-// Until flag ≥ chunk + 1 − lag. Lag 0 waits for data; lag = window waits for a credit. Flags
-// are counters that belong to the rank that waits; each step that raises one raises it by one
-// a chunk, and no two steps raise the same flag.
+// Until flag ≥ chunk + 1 − lag. Lag 0 waits for what belongs to this chunk; lag = window waits
+// until a slot's copy is free again. Flags are counters that belong to the rank that waits; each
+// step that raises one raises it by one a chunk, and no two steps raise the same flag. A flag's
+// raises count in the order of the chunks: where puts may land in any order, the engine holds
+// back a raise until those of the chunks before have come. At most `window` of them are
+// outstanding, so chunk mod window tells them apart.
 struct Wait {
   uint32_t flag = 0;
   uint32_t lag = 0;
 };
 // Write `from` to `to` in the peer's scratch, then raise the peer's flag. `from` and `to` are
-// the same part.
+// the same part. The put lasts until that raise: `from` may be read and `to` written at any time
+// before it. A slot holds one part at a time and is read as the part it was written as.
 struct Put {
   uint32_t peer = 0;
   uint32_t flag = 0;
@@ -63,11 +67,13 @@ struct Signal {
   uint32_t peer = 0;
   uint32_t flag = 0;
 };
+// `to` and `from` may be the same memory (in place).
 struct Copy {
   Ref to, from;
 };
 // `to` = the reduction of Program::sources[first, first + count) in the order listed, all of
-// one part. `to` may also be the first source.
+// one part. `to` may also be one of the sources (it is, in place), so whoever reduces reads an
+// element of all sources before he writes it.
 struct Reduce {
   Ref to;
   uint32_t first = 0, count = 0;
@@ -100,8 +106,7 @@ class Schedule {
   };
   using Generator = std::function<Program(uint32_t rank)>;
 
-  Schedule(Frame frame, Generator generator)
-      : frame_(frame), generator_(std::move(generator)) {}
+  Schedule(Frame frame, Generator generator) : frame_(frame), generator_(std::move(generator)) {}
 
   const Frame& frame() const { return frame_; }
   // Only this rank's steps are made. Thread-safe.

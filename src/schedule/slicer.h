@@ -21,13 +21,14 @@ class Slicer {
 
   uint32_t chunks() const { return chunks_; }
   Range range(Part part, uint32_t chunk) const;
-  // No range of `part` holds more elements than this, whatever the chunk.
+  // No range of `part`, nor of any other part that is not longer, holds more elements than this,
+  // whatever the chunk: the size of a slot.
   uint64_t most(Part part) const;
 
  private:
-  uint64_t granule_at(uint64_t chunk_first, uint64_t chunk_granules, uint32_t numerator,
-                      uint32_t denominator) const;
-  uint64_t elements_, granule_, granules_;
+  uint64_t chunk_granule(uint32_t chunk) const;
+  uint64_t element(uint64_t granule) const;
+  uint64_t elements_, granule_, granules_;  // granule_: elements in one; granules_: their number
   uint32_t chunks_;
 };
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/ring_pass.h"
+
+namespace crosstie {
+namespace {
+
+// One pass through one seat. Both ends of a transfer number its slot and its flags alike.
+class SeatPass {
+ public:
+  static SeatPass reduce_scatter(const RingSeat& seat) { return {seat, 0}; }
+  static SeatPass all_gather(const RingSeat& seat) { return {seat, 1}; }
+
+  void send(Lane& lane, uint32_t t, Space from) const {
+    if (t >= slots()) lane.steps.push_back(Wait{credit(seat_.mine, t - slots()), 0});
+    const Part part = part_at(t);
+    lane.steps.push_back(
+        Put{seat_.right, data(seat_.at_right, t), {part, from, 0}, slot(seat_.at_right, part, t)});
+  }
+  // Waits, and returns where the part has come to.
+  Ref receive(Lane& lane, uint32_t t) const {
+    lane.steps.push_back(Wait{data(seat_.mine, t), 0});
+    return slot(seat_.mine, part_at(t + 1), t);
+  }
+  void release(Lane& lane, uint32_t t) const {
+    if (t + slots() < seat_.size - 1)
+      lane.steps.push_back(Signal{seat_.left, credit(seat_.at_left, t)});
+  }
+
+ private:
+  SeatPass(const RingSeat& seat, uint32_t pass) : seat_(seat), pass_(pass) {}
+
+  uint32_t slots() const { return ring_pass_slots(seat_.size); }
+  // Sent in transfer t, received in transfer t − 1. The all-gather begins with the part that the
+  // reduce-scatter has left here.
+  Part part_at(uint32_t t) const {
+    return nth_of(seat_.part, (seat_.position + pass_ + seat_.size - t) % seat_.size, seat_.size);
+  }
+  Ref slot(RingSeat::Numbers at, Part part, uint32_t t) const {
+    return {part, Space::scratch, at.slot + pass_ * slots() + t % slots()};
+  }
+  uint32_t data(RingSeat::Numbers at, uint32_t t) const {
+    return at.flag + pass_ * ring_pass_flags(seat_.size) + t;
+  }
+  uint32_t credit(RingSeat::Numbers at, uint32_t t) const { return data(at, seat_.size - 1 + t); }
+
+  const RingSeat& seat_;
+  uint32_t pass_;
+};
+
+// At most five steps a transfer: credit, put, data, reduction or copy, credit.
+void reserve_pass(Lane& lane, std::span<const RingSeat> seats) {
+  lane.steps.reserve(lane.steps.size() + seats.size() * 5 * (seats.front().size - 1) + 1);
+}
+
+}  // namespace
+
+void add_ring_reduce_scatter(Program& program, Lane& lane, std::span<const RingSeat> seats) {
+  reserve_pass(lane, seats);
+  for (uint32_t t = 0; t + 1 < seats.front().size; t++) {
+    for (const RingSeat& seat : seats)
+      SeatPass::reduce_scatter(seat).send(lane, t, t == 0 ? seat.own : Space::out);
+    for (const RingSeat& seat : seats) {
+      const auto pass = SeatPass::reduce_scatter(seat);
+      const Ref slot = pass.receive(lane, t);
+      const auto first = static_cast<uint32_t>(program.sources.size());
+      program.sources.insert(program.sources.end(), {{slot.part, seat.own, 0}, slot});
+      lane.steps.push_back(Reduce{{slot.part, Space::out, 0}, first, 2});
+      pass.release(lane, t);
+    }
+  }
+}
+
+void add_ring_all_gather(Lane& lane, std::span<const RingSeat> seats) {
+  reserve_pass(lane, seats);
+  for (uint32_t t = 0; t + 1 < seats.front().size; t++) {
+    for (const RingSeat& seat : seats) SeatPass::all_gather(seat).send(lane, t, Space::out);
+    for (const RingSeat& seat : seats) {
+      const auto pass = SeatPass::all_gather(seat);
+      const Ref slot = pass.receive(lane, t);
+      lane.steps.push_back(Copy{{slot.part, Space::out, 0}, slot});
+      pass.release(lane, t);
+    }
+  }
+}
+
+}  // namespace crosstie
