@@ -90,9 +90,9 @@ Result<SymbolicMemory::Values> SymbolicMemory::read_slot(uint32_t rank, const Re
     return fail(Code::internal, "reads slot {}, which nothing has written", ref.slot);
   if (const Status read = slot.traces.read(access, clock); !read)
     return pass(read, fmt::format("slot {}", ref.slot));
-  if (!is_same(slot.part, ref.part))
-    return fail(Code::internal, "reads {} from slot {}, which holds {}", to_text(ref.part),
-                ref.slot, to_text(slot.part));
+  if (!is_same(slot.part, ref.part) || slot.chunk != access.chunk)
+    return fail(Code::internal, "reads {} from slot {}, which holds {} of chunk {}",
+                to_text(ref.part), ref.slot, to_text(slot.part), slot.chunk);
   return slot.values;
 }
 
@@ -115,6 +115,7 @@ Status SymbolicMemory::write_slot(uint32_t rank, const Ref& ref, Values values,
   if (const Status write = slot.traces.write(access, clock); !write)
     return pass(write, fmt::format("slot {} of rank {}", ref.slot, rank));
   slot.part = ref.part;
+  slot.chunk = access.chunk;
   slot.values = std::move(values);
   return {};
 }

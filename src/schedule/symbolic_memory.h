@@ -61,6 +61,7 @@ class SymbolicMemory {
   };
   struct Slot {
     Part part;
+    uint32_t chunk = 0;
     Values values;
     Traces traces;
   };
