@@ -20,9 +20,12 @@ struct MemoryView {
 // A mapping of a memfd. Move-only.
 class Buffer {
  public:
-  // Zeroed, page-aligned, close-on-exec. `label` is what /proc/PID/maps shows.
+  // Zeroed, page-aligned, close-on-exec, sealed against a change of size. `label` is what
+  // /proc/PID/maps shows.
   static Result<Buffer> allocate(size_t bytes, const char* label);
-  // Maps another process's memfd in whole; takes the descriptor.
+  // Maps another process's memfd in whole. Refuses one that its owner could truncate, since
+  // touching it could then kill us (SIGBUS). A mapping needs no descriptor: `fd` is closed and
+  // fd() is -1.
   static Result<Buffer> attach(Fd fd);
 
   Buffer() = default;

@@ -1,1 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
+noinst_LTLIBRARIES += src/memory/libmemory.la
+src_memory_libmemory_la_SOURCES = src/memory/buffer.cc src/memory/buffer.h

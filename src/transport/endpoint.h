@@ -81,23 +81,26 @@ class Worker {
 
   // Begins to connect to a listening Worker; `hello` (≤ kMaxHello) is handed to it. An event
   // follows: connected, or failed at the latest after the transport's connect deadline.
-  // Fails at once where the blob is not of this transport.
+  // Fails at once where the blob is not of this transport, or it is plain that nobody listens.
   virtual Result<EndpointId> connect(std::span<const std::byte> address,
                                      std::span<const std::byte> hello) = 0;
 
   // Memory that puts name. It must outlive the registration. `remote` memory that a transport
   // cannot reach from the peer (plain memory under shm) fails with Code::unsupported.
   virtual Result<RegionId> register_memory(const MemoryView& memory, Access access) = 0;
-  // After this no put of a peer lands in the region; puts that name it fail their endpoint.
-  virtual void deregister(RegionId region) = 0;
-  // What a peer needs to put into the region, ≤ kMaxBlob.
+  // After `ok` no put of a peer lands in the region; puts that name it fail their endpoint, and
+  // so do posted puts of ours that have it as their source. `again`: a write of a peer's into it
+  // is under way; call again (only where peers write by themselves, as under shm).
+  virtual Posted deregister(RegionId region) = 0;
+  // What a peer needs to put into the region, ≤ kMaxBlob; empty where it is not `remote`.
   virtual Blob key(RegionId region) const = 0;
 
   // Writes source.bytes bytes from our region to offset `to` of the peer's region, then, where
-  // given, raises `immediate` at the peer. Zero bytes are allowed and still notify. Puts
-  // complete and notify in any order; a notification never precedes its own bytes. The source
-  // must stay as it is until put_done, which is reported for every accepted put that has bytes,
-  // and for no other. `again` and `error` leave nothing behind.
+  // given, raises `immediate` at the peer. With zero bytes it only notifies: source, key and `to`
+  // are not looked at. Puts complete and notify in any order; a notification never precedes its
+  // own bytes. The source must stay as it is until put_done, which is reported for every
+  // accepted put that has bytes, and for no other; or until the endpoint has failed or is closed.
+  // `again` and `error` leave nothing behind. Before `connected` the answer is `again`.
   virtual Posted put(EndpointId endpoint, Source source, std::span<const std::byte> key,
                      uint64_t to, std::optional<uint32_t> immediate, uint64_t context) = 0;
   // Copied at once (1 to kMaxMessage bytes), delivered in order per endpoint.
@@ -107,14 +110,16 @@ class Worker {
   // beyond use.
   virtual Status poll(std::vector<Event>& events) = 0;
 
-  // To sleep: call arm(); if it returns true, the descriptor becomes readable on the next
-  // event. False: events are pending, poll instead. The descriptor is the Worker's, and can be
-  // nested in a poll set of the caller's.
+  // To sleep: call arm(); if it returns true, the descriptor becomes readable on the next event,
+  // and when a call that was answered `again` is worth another try. False: poll instead. Then
+  // poll before arming anew. The descriptor is the Worker's, and can be nested in a poll set of
+  // the caller's.
   virtual int fd() const = 0;
   virtual bool arm() = 0;
 
-  // Afterwards nothing that this peer sent can land in our memory, and its endpoint is of no
-  // further use but to be closed. `again`: a write of the peer's is under way; call again.
+  // After `ok` nothing that this peer sent can land in our memory, no event of the endpoint
+  // follows, and it is of no further use but to be closed. `again`: a write of the peer's is
+  // under way; poll and call again. The peer's endpoint fails when it puts next, or at the close.
   virtual Posted fence(EndpointId endpoint) = 0;
   // Never waits on the peer. Posted work may or may not reach it, and no event of this endpoint
   // follows. The peer gets `failed` ("closed by peer") once it has received what did reach it.
