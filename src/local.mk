@@ -9,3 +9,6 @@ include src/memory/local.mk
 include src/transport/local.mk
 include src/runtime/local.mk
 include src/api/local.mk
+
+noinst_LTLIBRARIES += src/libsettings.la
+src_libsettings_la_SOURCES = src/settings.cc src/settings.h

@@ -104,7 +104,7 @@ CROSSTIE_API const char *crosstie_last_error(void);
  * MPICH's mpiexec (PMI) or Slurm's srun set; crosstie(1) lists them. With none, a job of one rank.
  *
  * Fails with INVALID for a contradictory configuration, TIMEOUT when not all ranks have come
- * within CROSSTIE_CONNECT_TIMEOUT (the message names who is missing, on rank 0), MISSING, IO or
+ * within CROSSTIE_JOIN_TIMEOUT (the message names who is missing, on rank 0), MISSING, IO or
  * EXHAUSTED for what the system lacks.
  */
 CROSSTIE_API crosstie_status_t crosstie_comm_create(crosstie_comm_t **comm,

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only process-wide state of the library: its one thread, for as long as a communicator
+// lives.
+#pragma once
+#include <memory>
+
+#include "runtime/progress.h"
+
+namespace crosstie {
+
+std::shared_ptr<Progress> library_thread();
+
+}  // namespace crosstie

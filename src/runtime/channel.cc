@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/channel.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace crosstie {
+namespace {
+
+// Length of the payload (4 bytes, network order) and type (1 byte).
+constexpr size_t kHeader = 5;
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+Result<Addresses> resolve(const std::string& host, uint16_t port) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) return fail(Code::missing, "cannot resolve '{}': {}", host, gai_strerror(error));
+  return Addresses(found);
+}
+
+Status wait_for(int fd, short events, Deadline deadline) {
+  pollfd item{fd, events, 0};
+  for (;;) {
+    const int ready = poll(&item, 1, deadline.poll_ms());
+    if (ready > 0) return {};
+    if (ready == 0) return fail(Code::timeout, "no answer in time");
+    if (errno != EINTR) return fail_errno(Code::io, "poll");
+  }
+}
+
+Result<Fd> connect_to(const addrinfo& address, Deadline deadline) {
+  Fd fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno(Code::io, "socket");
+  if (connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return fd;
+  if (errno != EINPROGRESS) return fail_errno(Code::io, "connect");
+  const auto ready = wait_for(fd.get(), POLLOUT, deadline);
+  if (!ready) return pass(ready);
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  errno = error;
+  if (error != 0) return fail_errno(Code::io, "connect");
+  return fd;
+}
+
+bool is_loopback(const sockaddr* address) {
+  if (address->sa_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24 == 127;
+  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
+void make_any(sockaddr* address) {
+  if (address->sa_family == AF_INET)
+    reinterpret_cast<sockaddr_in*>(address)->sin_addr.s_addr = htonl(INADDR_ANY);
+  else
+    reinterpret_cast<sockaddr_in6*>(address)->sin6_addr = in6addr_any;
+}
+
+}  // namespace
+
+Channel::Channel(Fd fd, size_t most) : fd_(std::move(fd)), most_(most) {
+  const int one = 1;
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
+}
+
+Status Channel::send(uint8_t type, std::string_view payload) {
+  const uint32_t length = htonl(static_cast<uint32_t>(payload.size()));
+  out_.append(reinterpret_cast<const char*>(&length), sizeof length);
+  out_.push_back(static_cast<char>(type));
+  out_.append(payload);
+  return flush();
+}
+
+Status Channel::flush() {
+  while (!out_.empty()) {
+    const ssize_t sent = ::send(fd_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
+    if (sent >= 0)
+      out_.erase(0, static_cast<size_t>(sent));
+    else if (errno == EAGAIN)
+      return {};
+    else if (errno != EINTR)
+      return fail_errno(Code::peer, "connection");
+  }
+  return {};
+}
+
+Status Channel::fill() {
+  char bytes[16384];
+  for (;;) {
+    const ssize_t got = recv(fd_.get(), bytes, sizeof bytes, 0);
+    if (got > 0) {
+      in_.append(bytes, static_cast<size_t>(got));
+    } else if (got == 0) {
+      return fail(Code::peer, "connection closed");
+    } else if (errno == EAGAIN) {
+      return {};
+    } else if (errno != EINTR) {
+      return fail_errno(Code::peer, "connection");
+    }
+  }
+}
+
+std::optional<Result<Frame>> Channel::parse() {
+  if (in_.size() < kHeader) return std::nullopt;
+  uint32_t length = 0;
+  memcpy(&length, in_.data(), sizeof length);
+  length = ntohl(length);
+  if (length > most_) return fail(Code::peer, "a frame of {} bytes, at most {} are allowed", length, most_);
+  if (in_.size() < kHeader + length) return std::nullopt;
+  Frame frame{static_cast<uint8_t>(in_[4]), in_.substr(kHeader, length)};
+  in_.erase(0, kHeader + length);
+  return frame;
+}
+
+Result<std::optional<Frame>> Channel::receive() {
+  for (const bool fresh : {false, true}) {
+    const auto filled = fresh ? fill() : Status{};
+    if (auto frame = parse()) {
+      if (!*frame) return pass(*frame);
+      return std::move(**frame);
+    }
+    if (!filled) return pass(filled);
+  }
+  return std::optional<Frame>();
+}
+
+Result<Frame> Channel::receive(Deadline deadline) {
+  for (;;) {
+    auto frame = receive();
+    if (!frame) return pass(frame);
+    if (*frame) return std::move(**frame);
+    const auto ready = wait_for(fd_.get(), POLLIN, deadline);
+    if (!ready) return pass(ready);
+  }
+}
+
+std::string Channel::local_address() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char text[NI_MAXHOST] = "";
+  if (getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0)
+    getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text, sizeof text, nullptr, 0,
+                NI_NUMERICHOST);
+  return text;
+}
+
+Result<Channel> connect_channel(const std::string& host, uint16_t port, Deadline deadline,
+                                size_t most) {
+  const auto addresses = resolve(host, port);
+  if (!addresses) return pass(addresses);
+  Result<Fd> last = fail(Code::missing, "'{}' has no address", host);
+  for (const addrinfo* a = addresses->get(); a; a = a->ai_next) {
+    last = connect_to(*a, deadline);
+    if (last) return Channel(std::move(*last), most);
+  }
+  return pass(last);
+}
+
+Result<Fd> listen_on(const std::string& host, uint16_t port) {
+  const auto addresses = resolve(host, port);
+  if (!addresses) return pass(addresses);
+  sockaddr* address = (*addresses)->ai_addr;
+  if (!is_loopback(address)) make_any(address);
+  Fd fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno(Code::io, "socket");
+  const int one = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (bind(fd.get(), address, (*addresses)->ai_addrlen) != 0)
+    return fail_errno(Code::io, fmt::format("cannot listen on {}:{}", host, port));
+  if (listen(fd.get(), SOMAXCONN) != 0) return fail_errno(Code::io, "listen");
+  return fd;
+}
+
+}  // namespace crosstie

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/communicator.h"
+
+#include <poll.h>
+
+#include "choice/choose.h"
+#include "config.h"
+#include "transport/shm.h"
+#include "transport/tcp.h"
+
+namespace crosstie {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The library thread leaves a communicator alone that the application drives itself; so soon it
+// looks again whether that is still so.
+constexpr auto kLookAgain = 20ms;
+// A waiter looks so often whether anybody is late.
+constexpr auto kLookForLate = 250ms;
+// After an endpoint has failed, rank 0 gets so long to say who it was that died.
+constexpr auto kVerdictGrace = 2s;
+constexpr auto kSettle = 1s;
+
+// What all ranks must have set alike.
+std::string common_settings(const RuntimeOptions& options) {
+  return fmt::format("CROSSTIE_SCRATCH={} CROSSTIE_CHUNK={}", bytes_text(options.scratch.count),
+                     bytes_text(options.chunk.count));
+}
+
+struct Workers {
+  std::unique_ptr<Worker> inside, across;
+};
+
+// Listens, and tells where.
+Result<std::string> make_facts(Workers& workers, const RuntimeOptions& options,
+                               const TransportOptions& transport, const std::string& address,
+                               const Log& log) {
+  auto shm = make_shm_worker(transport, log);
+  if (!shm) return pass(shm);
+  auto tcp = make_tcp_worker(transport, address, log);
+  if (!tcp) return pass(tcp);
+  const auto inside = (*shm)->listen();
+  if (!inside) return pass(inside);
+  const auto across = (*tcp)->listen();
+  if (!across) return pass(across);
+  workers = {std::move(*shm), std::move(*tcp)};
+  return to_text({options.host.empty() ? kernel_identity() : options.host,
+                  options.host.empty() ? host_name() : options.host, getpid(), PACKAGE_VERSION,
+                  common_settings(options), *inside, *across});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
+                                                           const RuntimeOptions& options,
+                                                           const TransportOptions& transport,
+                                                           std::shared_ptr<Progress> progress,
+                                                           Log log) {
+  Workers workers;
+  const auto facts = [&](const std::string& address) {
+    return make_facts(workers, options, transport, address, log);
+  };
+  auto met = meet(job, facts, options.join_timeout, log);
+  if (!met) return pass(met);
+  auto team = Team::make(job.rank, met->facts);
+  if (!team) return pass(team);
+  auto scratch = Buffer::allocate(options.scratch.count, "crosstie-scratch");
+  if (!scratch) return pass(scratch, "CROSSTIE_SCRATCH");
+  auto links = Links::make(std::move(workers.inside), std::move(workers.across), std::move(*scratch));
+  if (!links) return pass(links);
+  std::unique_ptr<Communicator> made(new Communicator(std::move(*team), std::move(met->star),
+                                                      std::move(*links), options,
+                                                      std::move(progress), std::move(log)));
+  made->progress_->add(made.get());
+  return made;
+}
+
+Communicator::Communicator(Team team, Star star, Links links, const RuntimeOptions& options,
+                           std::shared_ptr<Progress> progress, Log log)
+    : options_(options),
+      log_(std::move(log)),
+      team_(std::move(team)),
+      progress_(std::move(progress)),
+      health_(team_.rank(), std::move(star), options.health_timeout),
+      links_(std::move(links)),
+      engine_(team_.rank()) {}
+
+Communicator::~Communicator() {
+  settle();
+  progress_->remove(this);
+  health_.leave();
+  links_.close_all();
+}
+
+Result<const Communicator::Prepared*> Communicator::prepare(Algorithm algorithm) {
+  if (const auto known = prepared_.find(algorithm); known != prepared_.end()) return &known->second;
+  auto schedule = make_schedule(Collective::all_reduce, algorithm, team_.shape());
+  if (!schedule) return pass(schedule);
+  auto program = std::make_shared<const Program>(schedule->program(static_cast<uint32_t>(team_.rank())));
+  auto peers = Engine::peers(*program, team_.rank());
+  return &prepared_.emplace(algorithm, Prepared{std::move(*schedule), std::move(program), std::move(peers)})
+              .first->second;
+}
+
+Algorithm Communicator::algorithm_of(const AllReduceCall& call) const {
+  if (call.algorithm) return *call.algorithm;
+  return choose_all_reduce(*team_.shape(), call.count * size_of(call.type)).ranked()[0].algorithm;
+}
+
+Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& call) {
+  const auto prepared = prepare(algorithm_of(call));
+  if (!prepared) return pass(prepared);
+  const Schedule::Frame& frame = (*prepared)->schedule.frame();
+  const auto element = static_cast<uint32_t>(size_of(call.type));
+  const auto pieces = cut(frame, call.count, element, options_.chunk.count, options_.scratch.count);
+  if (!pieces) return pass(pieces);
+  const auto opened = links_.open(team_, (*prepared)->peers);
+  if (!opened) return pass(opened);
+  // Puts read the input only; the links know no read-only memory.
+  auto* in = static_cast<std::byte*>(const_cast<void*>(call.in));
+  auto* out = static_cast<std::byte*>(call.out);
+  const uint64_t bytes = call.count * element;
+  return Pending{{posted_ + 1, (*prepared)->program, frame, *pieces, call.type, in, out, links_.scratch()},
+                 *prepared,
+                 {in, bytes},
+                 {out, bytes},
+                 call.timeout.value_or(options_.collective_timeout),
+                 std::make_shared<Request>()};
+}
+
+Status Communicator::all_reduce(const AllReduceCall& call, std::shared_ptr<Request>& request) {
+  const std::lock_guard lock(mutex_);
+  if (broken_) return tl::unexpected<Error>(*broken_);
+  auto pending = make_pending(call);
+  if (!pending) return pass(pending);
+  request = pending->request;
+  request->communicator = this;
+  pending_.push_back(std::move(*pending));
+  health_.entered(++posted_);
+  drive();
+  return {};
+}
+
+void Communicator::hand_over() { progress_->wake(); }
+
+bool Communicator::test(Request& request) {
+  const std::lock_guard lock(mutex_);
+  if (!request.done) drive();
+  visits_++;
+  return request.done;
+}
+
+void Communicator::wait(Request& request) {
+  waiters_++;
+  std::unique_lock lock(mutex_);
+  while (!request.done) {
+    drive();
+    if (request.done || !links_.arm()) continue;
+    sleep(lock, Deadline(kLookForLate).sooner(Deadline(started_ + pending_.front().timeout)));
+  }
+  visits_++;
+  waiters_--;
+}
+
+void Communicator::sleep(std::unique_lock<std::mutex>& lock, Deadline until) {
+  std::vector<pollfd> fds = {{health_.news_fd(), POLLIN, 0}};
+  for (const int fd : links_.fds()) fds.push_back({fd, POLLIN, 0});
+  lock.unlock();
+  poll(fds.data(), fds.size(), until.poll_ms());
+  lock.lock();
+  if (fds[0].revents != 0) health_.take_news();
+}
+
+void Communicator::drive() {
+  for (bool moved = true; moved;) {
+    const auto polled = poll_links();
+    if (!polled) return break_down(polled.error());
+    if (!engine_.running()) start_next();
+    moved = engine_.running() && engine_.advance(links_);
+    if (engine_.running() && engine_.finished()) {
+      finish();
+      moved = true;
+    }
+  }
+  check();
+}
+
+Status Communicator::poll_links() {
+  Status status;
+  const Links::Handlers handlers = {
+      [&](int rank, uint32_t immediate) {
+        const auto known = engine_.notified(immediate);
+        if (!known) status = pass(known, team_.name(rank));
+      },
+      [&] { engine_.put_done(); }};
+  const auto polled = links_.poll(handlers);
+  return polled ? status : polled;
+}
+
+void Communicator::start_next() {
+  if (pending_.empty()) return;
+  Pending& next = pending_.front();
+  const auto attached = links_.attach({next.in, next.out});
+  if (!attached) return break_down(attached.error());
+  started_ = Clock::now();
+  warned_late_ = false;
+  engine_.start(next.operation);
+}
+
+void Communicator::finish() {
+  engine_.end();
+  links_.detach();
+  links_.announce(pending_.front().operation.number);
+  pending_.front().request->done = true;
+  pending_.pop_front();
+  start_next();
+}
+
+void Communicator::check() {
+  if (!engine_.running()) return;
+  const auto now = Clock::now();
+  if (auto error = fault(now)) return break_down(std::move(*error));
+  check_late(now);
+}
+
+std::optional<Error> Communicator::fault(Clock::time_point now) {
+  if (const auto dead = health_.verdict())
+    return Error{Code::peer, fmt::format("{} is dead: {}", team_.name(dead->rank), dead->why), dead->rank};
+  if (const auto& lost = links_.lost()) {
+    if (health_.has_left(lost->rank))
+      return Error{Code::peer, team_.name(lost->rank) + " has left the job", lost->rank};
+    if (now - lost->at > kVerdictGrace)
+      return Error{Code::peer, fmt::format("{}: {}", team_.name(lost->rank), lost->why), lost->rank};
+  }
+  const Pending& running = pending_.front();
+  if (now - started_ < running.timeout) return std::nullopt;
+  const auto last = health_.last();
+  const bool late = last && last->entered < running.operation.number;
+  return Error{Code::timeout,
+               fmt::format("collective {} has not ended within {}; {}", running.operation.number,
+                           duration_text(std::chrono::nanoseconds(running.timeout)),
+                           late ? team_.name(last->rank) + " has not begun it" : "all ranks have begun it"),
+               late ? last->rank : -1};
+}
+
+void Communicator::check_late(Clock::time_point now) {
+  if (warned_late_ || now - started_ < options_.late_warning) return;
+  const auto last = health_.last();
+  const uint64_t number = pending_.front().operation.number;
+  if (!last || last->entered >= number || last->rank == team_.rank()) return;
+  warned_late_ = true;
+  log_.warn("{} is alive but has not begun collective {}, for which this rank has waited {}",
+            team_.name(last->rank), number,
+            duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(now - started_)));
+}
+
+// Closes the endpoints first, so that nothing of ours reads the callers' memory any more.
+void Communicator::break_down(Error error) {
+  links_.close_all();
+  engine_.end();
+  for (Pending& pending : pending_) {
+    pending.request->status = tl::unexpected<Error>(error);
+    pending.request->done = true;
+  }
+  pending_.clear();
+  broken_ = std::move(error);
+}
+
+void Communicator::settle() {
+  const Deadline deadline(kSettle);
+  const auto served = [this](int rank, uint64_t completed) {
+    return completed >= posted_ || health_.has_left(rank);
+  };
+  waiters_++;
+  std::unique_lock lock(mutex_);
+  while (!broken_ && !health_.verdict() && !deadline.expired()) {
+    if (!poll_links() || links_.all_peers(served)) return;
+    if (links_.arm()) sleep(lock, deadline);
+  }
+}
+
+LinkTraffic Communicator::traffic() {
+  const std::lock_guard lock(mutex_);
+  return links_.traffic();
+}
+
+Result<Communicator::Forecast> Communicator::forecast(const AllReduceCall& call) {
+  const std::lock_guard lock(mutex_);
+  Forecast forecast{algorithm_of(call), {}};
+  const auto prepared = prepare(forecast.algorithm);
+  if (!prepared) return pass(prepared);
+  const Schedule& schedule = (*prepared)->schedule;
+  const auto element = static_cast<uint32_t>(size_of(call.type));
+  const auto pieces = cut(schedule.frame(), call.count, element, options_.chunk.count, options_.scratch.count);
+  if (!pieces) return pass(pieces);
+  for (uint32_t rank = 0; rank < team_.shape()->ranks(); rank++) {
+    const Traffic own = crosstie::traffic(schedule, *team_.shape(), rank, pieces->slicer, element);
+    forecast.traffic.inside_bytes += own.inside_bytes;
+    forecast.traffic.across_bytes += own.across_bytes;
+  }
+  return forecast;
+}
+
+Deadline Communicator::tend(std::vector<pollfd>& fds) {
+  const Deadline beat = health_.beat();
+  fds.push_back({health_.fd(), POLLIN, 0});
+  const uint64_t visits = visits_;
+  const bool driven = waiters_ > 0 || std::exchange(visits_seen_, visits) != visits;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (driven || !lock) return beat.sooner(Deadline(kLookAgain));
+  drive();
+  if (!links_.arm()) return Deadline(0ms);
+  for (const int fd : links_.fds()) fds.push_back({fd, POLLIN, 0});
+  return engine_.running() ? beat.sooner(Deadline(kLookForLate)) : beat;
+}
+
+}  // namespace crosstie

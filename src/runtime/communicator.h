@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group of ranks and their collectives, run in the order of the calls.
+#pragma once
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/log.h"
+#include "runtime/engine.h"
+#include "runtime/health.h"
+#include "runtime/job.h"
+#include "runtime/links.h"
+#include "runtime/progress.h"
+#include "runtime/team.h"
+#include "schedule/traffic.h"
+#include "transport/options.h"
+
+namespace crosstie {
+
+struct AllReduceCall {
+  const void* in = nullptr;
+  void* out = nullptr;
+  uint64_t count = 0;
+  DataType type = DataType::f32;
+  std::optional<Algorithm> algorithm;          // none: chosen
+  std::optional<std::chrono::nanoseconds> timeout;  // none: the options'
+};
+
+class Communicator : public Tended {
+ public:
+  struct Request {
+    bool done = false;
+    Status status;
+    Communicator* communicator = nullptr;
+  };
+
+  // Collective. `progress` is the process's library thread.
+  static Result<std::unique_ptr<Communicator>> create(const Job& job, const RuntimeOptions& options,
+                                                      const TransportOptions& transport,
+                                                      std::shared_ptr<Progress> progress, Log log);
+  // Stays, at most a second, until the peers have all that they need of this rank.
+  ~Communicator() override;
+
+  const Team& team() const { return team_; }
+
+  // The request ends by wait() or test(); only then may it be destroyed.
+  Status all_reduce(const AllReduceCall& call, std::shared_ptr<Request>& request);
+  // For one that nobody waits for at once: the library thread moves it.
+  void hand_over();
+  // Moves on; whether the request has ended.
+  bool test(Request& request);
+  void wait(Request& request);
+
+  LinkTraffic traffic();
+  struct Forecast {
+    Algorithm algorithm = Algorithm::ring;
+    Traffic traffic;  // of all ranks together
+  };
+  Result<Forecast> forecast(const AllReduceCall& call);
+
+  Deadline tend(std::vector<pollfd>& fds) override;
+
+ private:
+  struct Prepared {
+    Schedule schedule;
+    std::shared_ptr<const Program> program;
+    std::vector<int> peers;
+  };
+  struct Pending {
+    Engine::Operation operation;
+    const Prepared* prepared = nullptr;
+    std::span<std::byte> in, out;
+    Clock::duration timeout{};
+    std::shared_ptr<Request> request;
+  };
+
+  Communicator(Team team, Star star, Links links, const RuntimeOptions& options,
+               std::shared_ptr<Progress> progress, Log log);
+
+  Result<const Prepared*> prepare(Algorithm algorithm);
+  Algorithm algorithm_of(const AllReduceCall& call) const;
+  Result<Pending> make_pending(const AllReduceCall& call);
+
+  // With mutex_ held.
+  void drive();
+  void start_next();
+  void finish();
+  void check();
+  void check_late(Clock::time_point now);
+  std::optional<Error> fault(Clock::time_point now);
+  void break_down(Error error);
+  Status poll_links();
+  void sleep(std::unique_lock<std::mutex>& lock, Deadline until);
+  void settle();
+
+  const RuntimeOptions options_;
+  const Log log_;
+  const Team team_;
+  const std::shared_ptr<Progress> progress_;
+  Health health_;
+
+  std::mutex mutex_;  // what follows, but for the atomic
+  Links links_;
+  Engine engine_;
+  std::map<Algorithm, Prepared> prepared_;
+  std::deque<Pending> pending_;  // the first is running, once started
+  uint64_t posted_ = 0;
+  Clock::time_point started_;
+  bool warned_late_ = false;
+  std::optional<Error> broken_;
+
+  std::atomic<int> waiters_{0};
+  std::atomic<uint64_t> visits_{0};  // calls of the application that moved us on
+  uint64_t visits_seen_ = 0;         // by the library thread alone
+};
+
+}  // namespace crosstie

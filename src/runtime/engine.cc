@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace crosstie {
+namespace {
+
+// What a put's 32 bits say: which flag, for which chunk, of which operation. The low bits of
+// chunk and operation suffice: a flag is never raised 16 chunks ahead of its waiter (credits
+// bound it), nor by an operation 128 away.
+constexpr uint32_t kFlagBits = 20, kChunkBits = 4, kOperationBits = 8;
+constexpr uint32_t kMostFlags = 1u << kFlagBits;
+constexpr uint32_t mask(uint32_t bits) { return (1u << bits) - 1; }
+
+constexpr uint64_t kCacheLine = 64;
+constexpr uint64_t up_to_line(uint64_t bytes) {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+uint64_t slot_bytes(const Slicer& slicer, Part largest, uint32_t element_size) {
+  return std::max(kCacheLine, up_to_line(slicer.most(largest) * element_size));
+}
+
+}  // namespace
+
+Result<Cut> cut(const Schedule::Frame& frame, uint64_t elements, uint32_t element_size,
+                uint64_t chunk_bytes, uint64_t scratch_bytes) {
+  const uint64_t copies = std::max<uint64_t>(1, uint64_t{frame.slots} * frame.window);
+  if (copies * kCacheLine > scratch_bytes || frame.flags >= kMostFlags)
+    return fail(Code::exhausted, "{} over {} ranks needs at least {} bytes of CROSSTIE_SCRATCH",
+                name(frame.algorithm), frame.ranks, copies * kCacheLine);
+  const uint64_t most = std::clamp(scratch_bytes / copies, kCacheLine, std::max(chunk_bytes, kCacheLine));
+  const auto part_bytes = static_cast<uint64_t>(
+      static_cast<double>(elements) * element_size * (frame.largest.end - frame.largest.begin) /
+      frame.largest.of);
+  // The slicer rounds to lines, so the first guess may be a little short.
+  for (uint64_t chunks = std::max<uint64_t>(1, part_bytes / most);; chunks += 1 + chunks / 16) {
+    if (chunks > UINT32_MAX) return fail(Code::unsupported, "{} elements are too many", elements);
+    const Slicer slicer(elements, element_size, static_cast<uint32_t>(chunks));
+    const uint64_t bytes = slot_bytes(slicer, frame.largest, element_size);
+    if (bytes <= most) return Cut{slicer, bytes};
+  }
+}
+
+void Engine::start(Operation operation) {
+  operation_ = std::move(operation);
+  running_ = true;
+  lanes_.clear();
+  for (const Lane& lane : operation_.program->lanes) lanes_.push_back({&lane, 0, 0});
+  std::stable_sort(lanes_.begin(), lanes_.end(), [](const LaneState& a, const LaneState& b) {
+    return a.lane->priority > b.lane->priority;
+  });
+}
+
+bool Engine::advance(Links& links) {
+  bool moved = false;
+  for (LaneState& lane : lanes_) moved |= run(lane, links);
+  return moved;
+}
+
+bool Engine::run(LaneState& state, Links& links) {
+  const std::vector<Step>& steps = state.lane->steps;
+  bool moved = false;
+  while (state.chunk < operation_.cut.slicer.chunks()) {
+    for (; state.step < steps.size(); state.step++, moved = true) {
+      const auto go = [&](const auto& step) { return execute(step, state.chunk, links); };
+      if (!std::visit(go, steps[state.step])) return moved;
+    }
+    state.step = 0;
+    state.chunk++;
+  }
+  return moved;
+}
+
+bool Engine::finished() const {
+  const auto ended = [this](const LaneState& s) { return s.chunk == operation_.cut.slicer.chunks(); };
+  return unfinished_puts_ == 0 && std::all_of(lanes_.begin(), lanes_.end(), ended);
+}
+
+void Engine::end() {
+  ended_ = operation_.number;
+  running_ = false;
+  unfinished_puts_ = 0;
+  std::fill(flags_.begin(), flags_.end(), Flag{});
+}
+
+bool Engine::execute(const Wait& step, uint32_t chunk, Links&) {
+  return flag(step.flag).raised + step.lag >= chunk + 1;
+}
+
+bool Engine::execute(const Put& step, uint32_t chunk, Links& links) {
+  const uint64_t bytes = operation_.cut.slicer.range(step.from.part, chunk).count * size_of(operation_.type);
+  const Posted posted = links.put(static_cast<int>(step.peer), step.from.space, offset(step.from, chunk), bytes,
+                                  offset(step.to, chunk), immediate(step.flag, chunk), operation_.number);
+  if (posted != Posted::ok) return false;  // of an error the Links tell
+  if (bytes > 0) unfinished_puts_++;
+  return true;
+}
+
+bool Engine::execute(const Signal& step, uint32_t chunk, Links& links) {
+  if (step.peer == rank_) {
+    raise(step.flag, chunk);
+    return true;
+  }
+  return links.put(static_cast<int>(step.peer), Space::scratch, 0, 0, 0, immediate(step.flag, chunk),
+                   operation_.number) == Posted::ok;
+}
+
+bool Engine::execute(const Copy& step, uint32_t chunk, Links&) {
+  std::byte* to = memory(step.to, chunk);
+  const std::byte* from = memory(step.from, chunk);
+  const uint64_t bytes = operation_.cut.slicer.range(step.to.part, chunk).count * size_of(operation_.type);
+  if (to != from && bytes > 0) memcpy(to, from, bytes);
+  return true;
+}
+
+bool Engine::execute(const Reduce& step, uint32_t chunk, Links&) {
+  sources_.clear();
+  for (uint32_t i = 0; i < step.count; i++)
+    sources_.push_back(memory(operation_.program->sources[step.first + i], chunk));
+  reduce(operation_.type, memory(step.to, chunk), sources_,
+         operation_.cut.slicer.range(step.to.part, chunk).count);
+  return true;
+}
+
+uint64_t Engine::slot_offset(uint32_t slot, uint32_t chunk) const {
+  const uint32_t window = operation_.frame.window;
+  return (uint64_t{slot} * window + chunk % window) * operation_.cut.slot_bytes;
+}
+
+uint64_t Engine::offset(const Ref& ref, uint32_t chunk) const {
+  if (ref.space == Space::scratch) return slot_offset(ref.slot, chunk);
+  return operation_.cut.slicer.range(ref.part, chunk).first * size_of(operation_.type);
+}
+
+std::byte* Engine::memory(const Ref& ref, uint32_t chunk) const {
+  std::byte* base = ref.space == Space::in    ? operation_.in
+                    : ref.space == Space::out ? operation_.out
+                                              : operation_.scratch.data();
+  return base + offset(ref, chunk);
+}
+
+uint32_t Engine::immediate(uint32_t flag, uint32_t chunk) const {
+  const auto operation = static_cast<uint32_t>(operation_.number) & mask(kOperationBits);
+  return operation << (kFlagBits + kChunkBits) | (chunk & mask(kChunkBits)) << kFlagBits | flag;
+}
+
+Status Engine::notified(uint32_t immediate) {
+  const uint32_t of = immediate >> (kFlagBits + kChunkBits);
+  // Distance to the operation whose flags we hold, as a signed byte.
+  const auto ahead = static_cast<int8_t>(of - static_cast<uint32_t>(ended_ + 1));
+  if (ahead < 0) return {};  // a credit that nobody waited for any more
+  if (ahead > 0) return fail(Code::peer, "it is {} collectives ahead", ahead);
+  raise(immediate & mask(kFlagBits), immediate >> kFlagBits);
+  return {};
+}
+
+// `chunk`: its low bits will do.
+void Engine::raise(uint32_t index, uint32_t chunk) {
+  Flag& f = flag(index);
+  f.early |= 1u << ((chunk - f.raised) & mask(kChunkBits));
+  for (; f.early & 1; f.early >>= 1) f.raised++;
+}
+
+Engine::Flag& Engine::flag(uint32_t index) {
+  if (index >= flags_.size()) flags_.resize(index + 1);
+  return flags_[index];
+}
+
+std::vector<int> Engine::peers(const Program& program, int self) {
+  std::set<int> peers;
+  for (const Lane& lane : program.lanes)
+    for (const Step& step : lane.steps) {
+      if (const auto* put = std::get_if<Put>(&step)) peers.insert(static_cast<int>(put->peer));
+      if (const auto* signal = std::get_if<Signal>(&step)) peers.insert(static_cast<int>(signal->peer));
+    }
+  peers.erase(self);
+  return {peers.begin(), peers.end()};
+}
+
+}  // namespace crosstie

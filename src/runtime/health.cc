@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/health.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <thread>
+
+#include "base/units.h"
+
+namespace crosstie {
+namespace {
+
+enum Type : uint8_t {
+  kBeat = 'b',  // member: "ENTERED"; rank 0: "RANK ENTERED" of the last one
+  kDead = 'd',  // "RANK WHY"
+  kLeft = 'l',  // "RANK"
+};
+
+// Six signs fit into the bound, so that one delayed by a busy machine is no death.
+constexpr int kBeatsPerBound = 6;
+
+}  // namespace
+
+Health::Health(int rank, Star star, Clock::duration bound)
+    : rank_(rank),
+      bound_(bound),
+      interval_(bound / kBeatsPerBound),
+      next_beat_(Clock::now()),
+      news_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      heard_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (star.hub) add(0, std::move(star.hub));
+  for (size_t i = 1; i < star.spokes.size(); i++)
+    add(static_cast<int>(i), std::move(star.spokes[i]));
+}
+
+void Health::add(int rank, Channel channel) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  epoll_ctl(heard_.get(), EPOLL_CTL_ADD, channel.fd(), &event);
+  peers_.push_back({rank, std::move(channel), Clock::now(), 0});
+}
+
+Deadline Health::beat() {
+  const auto woken = Clock::now();
+  for (Peer& peer : peers_)
+    if (peer.channel) hear(peer);
+  // Silence counts only while we listen: if this process itself stood still, its peers get a
+  // whole interval to be heard.
+  const bool stood_still = woken > next_beat_ + interval_;
+  for (Peer& peer : peers_) {
+    if (stood_still) peer.heard = std::max(peer.heard, woken - bound_ + interval_);
+    if (peer.channel && woken - peer.heard > bound_)
+      declare_dead(peer.rank, fmt::format("no sign of life for {}",
+                                          duration_text(std::chrono::nanoseconds(bound_))));
+  }
+  if (woken >= next_beat_) {
+    send_beat();
+    next_beat_ = woken + interval_;
+  }
+  return Deadline(next_beat_);
+}
+
+void Health::hear(Peer& peer) {
+  for (;;) {
+    const auto frame = peer.channel.receive();
+    if (!frame) return declare_dead(peer.rank, "its connection closed");
+    if (!*frame) break;
+    peer.heard = Clock::now();
+    hear_frame(peer, **frame);
+    if (!peer.channel) return;
+  }
+  static_cast<void>(peer.channel.flush());
+}
+
+void Health::hear_frame(Peer& peer, const Frame& frame) {
+  uint64_t entered = 0;
+  int rank = -1, used = 0;
+  const char* text = frame.payload.c_str();
+  if (frame.type == kBeat && is_hub() && std::sscanf(text, "%" SCNu64, &entered) == 1) {
+    peer.entered = entered;
+  } else if (frame.type == kBeat && std::sscanf(text, "%d %" SCNu64, &rank, &entered) == 2) {
+    note_last({rank, entered});
+  } else if (frame.type == kDead && std::sscanf(text, "%d %n", &rank, &used) == 1) {
+    declare_dead(rank, text + used);
+  } else if (frame.type == kLeft && std::sscanf(text, "%d", &rank) == 1) {
+    note_left(rank);
+  }
+}
+
+void Health::send_all(uint8_t type, const std::string& payload) {
+  // What cannot be sent shows when the peer is heard next.
+  for (Peer& peer : peers_)
+    if (peer.channel) static_cast<void>(peer.channel.send(type, payload));
+}
+
+void Health::send_beat() {
+  if (!is_hub()) return send_all(kBeat, std::to_string(entered_.load()));
+  const Last last = compute_last();
+  note_last(last);
+  send_all(kBeat, fmt::format("{} {}", last.rank, last.entered));
+}
+
+Health::Last Health::compute_last() const {
+  Last last{rank_, entered_.load()};
+  for (const Peer& peer : peers_)
+    if (peer.channel && peer.entered < last.entered) last = {peer.rank, peer.entered};
+  return last;
+}
+
+void Health::declare_dead(int rank, const std::string& why) {
+  for (Peer& peer : peers_)
+    if (peer.rank == rank) peer.channel.close();
+  {
+    const std::lock_guard lock(mutex_);
+    if (verdict_) return;  // the first death explains those that follow
+    verdict_ = Verdict{rank, why};
+  }
+  raise_news();
+  if (is_hub()) send_all(kDead, fmt::format("{} {}", rank, why));
+}
+
+void Health::note_left(int rank) {
+  for (Peer& peer : peers_)
+    if (peer.rank == rank) peer.channel.close();
+  {
+    const std::lock_guard lock(mutex_);
+    left_.push_back(rank);
+  }
+  raise_news();
+  if (is_hub()) send_all(kLeft, std::to_string(rank));
+}
+
+void Health::note_last(Last last) {
+  const std::lock_guard lock(mutex_);
+  last_ = last;
+}
+
+void Health::raise_news() { eventfd_write(news_.get(), 1); }
+
+void Health::take_news() {
+  eventfd_t count = 0;
+  eventfd_read(news_.get(), &count);
+}
+
+std::optional<Health::Verdict> Health::verdict() const {
+  const std::lock_guard lock(mutex_);
+  return verdict_;
+}
+
+std::optional<Health::Last> Health::last() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
+}
+
+bool Health::has_left(int rank) const {
+  const std::lock_guard lock(mutex_);
+  return std::find(left_.begin(), left_.end(), rank) != left_.end();
+}
+
+void Health::leave() {
+  send_all(kLeft, std::to_string(rank_));
+  const Deadline deadline(std::chrono::seconds(1));
+  const auto unsent = [](Peer& peer) {
+    return peer.channel && peer.channel.has_unsent() && peer.channel.flush() &&
+           peer.channel.has_unsent();
+  };
+  while (std::any_of(peers_.begin(), peers_.end(), unsent) && !deadline.expired())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace crosstie

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who lives, who is late. Every rank sends a sign of life to rank 0, with the number of the
+// collective that it has entered; rank 0 sends its own to all, with the name of the last. A
+// connection that closes without a goodbye, or silence beyond the bound, is a death; rank 0
+// tells everyone, so all name the same culprit, and not each its own neighbour that fell over.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/handle.h"
+#include "runtime/rendezvous.h"
+
+namespace crosstie {
+
+class Health {
+ public:
+  struct Verdict {
+    int rank = -1;
+    std::string why;  // "its connection closed", "no sign of life for 3s"
+  };
+  // The rank that has entered the fewest collectives.
+  struct Last {
+    int rank = 0;
+    uint64_t entered = 0;
+  };
+
+  Health(int rank, Star star, Clock::duration bound);
+
+  // ---- for the library thread alone
+  // Sends and receives what is due; returns when it is next due.
+  Deadline beat();
+  // Becomes readable when a peer has spoken.
+  int fd() const { return heard_.get(); }
+
+  // ---- for any thread
+  // This rank has entered its n-th collective.
+  void entered(uint64_t n) { entered_.store(n, std::memory_order_relaxed); }
+  // The first death, once there is one.
+  std::optional<Verdict> verdict() const;
+  std::optional<Last> last() const;
+  bool has_left(int rank) const;
+  // Becomes readable when there is a verdict, or somebody has left; until the news are taken.
+  int news_fd() const { return news_.get(); }
+  void take_news();
+  // Says goodbye; waits at most a second for it to be sent. The library thread must be done.
+  void leave();
+
+ private:
+  struct Peer {
+    int rank = 0;
+    Channel channel;
+    Clock::time_point heard;
+    uint64_t entered = 0;
+  };
+  bool is_hub() const { return rank_ == 0; }
+  void add(int rank, Channel channel);
+  void hear(Peer& peer);
+  void hear_frame(Peer& peer, const Frame& frame);
+  void send_all(uint8_t type, const std::string& payload);
+  void send_beat();
+  void declare_dead(int rank, const std::string& why);
+  void note_left(int rank);
+  void note_last(Last last);
+  Last compute_last() const;
+  void raise_news();
+
+  const int rank_;
+  const Clock::duration bound_, interval_;
+  std::vector<Peer> peers_;
+  Clock::time_point next_beat_;
+  Fd news_, heard_;
+  std::atomic<uint64_t> entered_{0};
+
+  mutable std::mutex mutex_;  // what follows
+  std::optional<Verdict> verdict_;
+  std::optional<Last> last_;
+  std::vector<int> left_;
+};
+
+}  // namespace crosstie

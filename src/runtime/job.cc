@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job.h"
+
+#include <array>
+
+#include "base/digest.h"
+
+namespace crosstie {
+namespace {
+
+// One way of starting ranks. `id` tells apart jobs that share hosts.
+struct Launcher {
+  const char* what;
+  const char *rank, *ranks;
+  const char* local_ranks;  // ranks on this host
+  std::array<const char*, 2> id;
+};
+
+// Names as documented by torchrun, Open MPI, MPICH's Hydra and Slurm. Open MPI and PMI come
+// before Slurm, since mpirun inside an allocation sees Slurm's variables too.
+constexpr Launcher kLaunchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+    {"Open MPI",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {"PMI_JOBID", "HYDRA_PROXY_PORT"}},
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "", {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+};
+
+std::string_view value(const Environment& environment, const char* name) {
+  const std::string* found = environment.find(name);
+  return found ? std::string_view(*found) : std::string_view();
+}
+
+const Launcher* find_launcher(const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers)
+    if (environment.find(launcher.rank) && environment.find(launcher.ranks)) return &launcher;
+  return nullptr;
+}
+
+Result<int> number(const Environment& environment, const char* name) {
+  int parsed = 0;
+  const auto status = parse_value(value(environment, name), parsed);
+  if (!status) return pass(status, name);
+  return parsed;
+}
+
+Status find_rank(Job& job, const RuntimeOptions& options, const Launcher* launcher,
+                 const Environment& environment) {
+  if (options.rank >= 0 || options.ranks >= 0) {
+    job.rank = options.rank, job.ranks = options.ranks;
+  } else if (launcher) {
+    const auto rank = number(environment, launcher->rank);
+    const auto ranks = number(environment, launcher->ranks);
+    if (!rank) return pass(rank);
+    if (!ranks) return pass(ranks);
+    job.rank = *rank, job.ranks = *ranks;
+  }
+  if (job.rank < 0 || job.ranks < 1 || job.rank >= job.ranks)
+    return fail(Code::invalid, "rank {} of {} ranks makes no sense; set both CROSSTIE_RANK and "
+                "CROSSTIE_RANKS, or neither", job.rank, job.ranks);
+  return {};
+}
+
+Status set_port(Job& job, std::string_view text, std::string_view where) {
+  int port = 0;
+  const auto status = parse_value(text, port);
+  if (!status) return pass(status, where);
+  if (port < 1 || port > 65535 - Job::kPorts)
+    return fail(Code::invalid, "{}: {} is not a usable port", where, port);
+  job.port = static_cast<uint16_t>(port);
+  return {};
+}
+
+// Below Linux's ephemeral range (32768-60999), so that no outgoing connection holds it.
+uint16_t port_of(uint64_t id) { return static_cast<uint16_t>(20000 + id % 12000); }
+
+bool all_on_this_host(const Job& job, const Launcher* launcher, const Environment& environment) {
+  return job.ranks == 1 ||
+         (launcher && value(environment, launcher->local_ranks) == std::to_string(job.ranks));
+}
+
+Status find_address(Job& job, const RuntimeOptions& options, const Launcher* launcher,
+                    const Environment& environment) {
+  job.port = port_of(job.id);
+  if (!options.address.empty()) {
+    const size_t colon = options.address.rfind(':');
+    if (colon == std::string::npos)
+      return fail(Code::invalid, "CROSSTIE_ADDRESS: '{}' is not HOST:PORT", options.address);
+    job.address = options.address.substr(0, colon);
+    return set_port(job, options.address.substr(colon + 1), "CROSSTIE_ADDRESS");
+  }
+  if (const std::string* port = environment.find("MASTER_PORT")) {
+    const auto set = set_port(job, *port, "MASTER_PORT");
+    if (!set) return set;
+    // torchrun's agent keeps MASTER_PORT for its own store.
+    if (environment.find("TORCHELASTIC_USE_AGENT_STORE")) job.port++;
+  }
+  job.address = value(environment, "MASTER_ADDR");
+  if (job.address.empty()) job.address = first_host(value(environment, "SLURM_STEP_NODELIST"));
+  if (job.address.empty() && all_on_this_host(job, launcher, environment))
+    job.address = "127.0.0.1";
+  if (job.address.empty())
+    return fail(Code::invalid, "{} does not say where rank 0 is; set MASTER_ADDR to its host on all "
+                "ranks", launcher ? launcher->what : "nothing");
+  return {};
+}
+
+}  // namespace
+
+std::string first_host(std::string_view nodelist) {
+  const size_t bracket = nodelist.find('['), comma = nodelist.find(',');
+  if (bracket == std::string_view::npos || comma < bracket)
+    return std::string(nodelist.substr(0, comma));
+  const std::string_view rest = nodelist.substr(bracket + 1);
+  return fmt::format("{}{}", nodelist.substr(0, bracket), rest.substr(0, rest.find_first_of(",-]")));
+}
+
+Result<Job> find_job(const RuntimeOptions& options, const Environment& environment) {
+  Job job;
+  const Launcher* launcher = find_launcher(environment);
+  const auto ranked = find_rank(job, options, launcher, environment);
+  if (!ranked) return pass(ranked);
+  Digest id;
+  id.add(job.ranks).add(options.address);
+  if (launcher)
+    for (const char* name : launcher->id) id.add(value(environment, name));
+  job.id = id.value();
+  const auto found = find_address(job, options, launcher, environment);
+  if (!found) return pass(found);
+  return job;
+}
+
+}  // namespace crosstie

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where this process stands in its job, as launchers tell it.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/options.h"
+#include "runtime/options.h"
+
+namespace crosstie {
+
+struct Job {
+  int rank = 0, ranks = 1;
+  std::string address;  // host name or address of rank 0
+  uint16_t port = 0;    // the first of kPorts that rank 0 tries
+  uint64_t id = 0;      // digest that keeps jobs apart which meet at one address
+
+  // Rank 0 takes the first free port of so many from `port` on; the others try them in turn.
+  static constexpr uint16_t kPorts = 8;
+};
+
+// From the options; else RANK and WORLD_SIZE (torchrun); else Open MPI's, PMI's, Slurm's
+// variables; else a job of one. The address likewise, apart: MASTER_ADDR and MASTER_PORT serve
+// every launcher.
+Result<Job> find_job(const RuntimeOptions& options, const Environment& environment);
+
+// "node[003-005,9],b" → "node003": the first name of a Slurm node list.
+std::string first_host(std::string_view nodelist);
+
+}  // namespace crosstie

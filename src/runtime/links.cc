@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/links.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace crosstie {
+namespace {
+
+// First byte of a message; then the number of completed operations; then, in a greeting, the key.
+enum Type : uint8_t { kGreeting = 1, kCompleted = 2 };
+constexpr size_t kFixed = 1 + sizeof(uint64_t);
+
+Blob encode(Type type, uint64_t completed, const Blob& key) {
+  Blob bytes(kFixed);
+  bytes[0] = static_cast<std::byte>(type);
+  memcpy(bytes.data() + 1, &completed, sizeof completed);
+  bytes.insert(bytes.end(), key.begin(), key.end());
+  return bytes;
+}
+
+constexpr size_t kInside = 0, kAcross = 1;
+
+}  // namespace
+
+Result<Links> Links::make(std::unique_ptr<Worker> inside, std::unique_ptr<Worker> across,
+                          Buffer scratch) {
+  Links links;
+  links.scratch_ = std::move(scratch);
+  std::unique_ptr<Worker> workers[] = {std::move(inside), std::move(across)};
+  for (size_t i = 0; i < links.wings_.size(); i++) {
+    if (!workers[i]) continue;
+    auto region = workers[i]->register_memory(links.scratch_.view(), Access::remote);
+    if (!region) return pass(region);
+    links.wings_[i] = std::make_unique<Wing>();
+    links.wings_[i]->worker = std::move(workers[i]);
+    links.wings_[i]->scratch = *region;
+  }
+  return links;
+}
+
+Status Links::open(const Team& team, const std::vector<int>& peers) {
+  for (const int peer : peers) {
+    if (outgoing_.contains(peer)) continue;
+    const bool inside = team.is_inside(peer);
+    Wing* wing = wings_[inside ? kInside : kAcross].get();
+    const Blob& address = inside ? team.facts(peer).inside : team.facts(peer).across;
+    const int own = team.rank();
+    auto endpoint = wing->worker->connect(address, std::as_bytes(std::span(&own, 1)));
+    if (!endpoint) return pass(endpoint, team.name(peer));
+    wing->peers[*endpoint] = peer;
+    outgoing_[peer] = {wing, *endpoint, {}, 0};
+  }
+  return {};
+}
+
+Status Links::attach(const Memory& memory) {
+  detach();
+  for (const auto& wing : wings_) {
+    if (!wing) continue;
+    auto in = wing->worker->register_memory({memory.in}, Access::local);
+    if (!in) return pass(in);
+    auto out = wing->worker->register_memory({memory.out}, Access::local);
+    if (!out) return pass(out);
+    wing->in = *in, wing->out = *out;
+  }
+  attached_ = true;
+  return {};
+}
+
+void Links::detach() {
+  if (!std::exchange(attached_, false)) return;
+  for (const auto& wing : wings_) {
+    if (!wing) continue;
+    wing->worker->deregister(wing->in);
+    wing->worker->deregister(wing->out);
+  }
+}
+
+Posted Links::put(int peer, Space space, uint64_t from, uint64_t bytes, uint64_t to,
+                  uint32_t immediate, uint64_t operation) {
+  Outgoing& link = outgoing_.at(peer);
+  if (link.key.empty() || link.completed + 1 < operation) return Posted::again;
+  const Wing& wing = *link.wing;
+  const RegionId region = space == Space::in    ? wing.in
+                          : space == Space::out ? wing.out
+                                                : wing.scratch;
+  return wing.worker->put(link.endpoint, {region, from, bytes}, link.key, to, immediate, 0);
+}
+
+void Links::announce(uint64_t completed) {
+  completed_ = completed;
+  flush_announcements();
+}
+
+void Links::flush_announcements() {
+  for (Incoming& link : incoming_) {
+    if (!link.greeted) greet(link);
+    if (!link.greeted || link.announced == completed_) continue;
+    if (link.wing->worker->message(link.endpoint, encode(kCompleted, completed_, {})) == Posted::ok)
+      link.announced = completed_;
+  }
+}
+
+void Links::greet(Incoming& link) {
+  const Blob key = link.wing->worker->key(link.wing->scratch);
+  if (link.wing->worker->message(link.endpoint, encode(kGreeting, completed_, key)) != Posted::ok)
+    return;
+  link.greeted = true;
+  link.announced = completed_;
+}
+
+bool Links::all_peers(const std::function<bool(int, uint64_t)>& holds) const {
+  return std::all_of(outgoing_.begin(), outgoing_.end(), [&](const auto& entry) {
+    return holds(entry.first, entry.second.completed);
+  });
+}
+
+Status Links::poll(const Handlers& handlers) {
+  for (const auto& wing : wings_) {
+    if (!wing) continue;
+    const auto polled = poll(*wing, handlers);
+    if (!polled) return polled;
+  }
+  flush_announcements();
+  return {};
+}
+
+Status Links::poll(Wing& wing, const Handlers& handlers) {
+  events_.clear();
+  const auto polled = wing.worker->poll(events_);
+  for (Event& event : events_) handle(wing, event, handlers);
+  return polled;
+}
+
+void Links::handle(Wing& wing, Event& event, const Handlers& handlers) {
+  if (event.kind == Event::Kind::accepted) return accepted(wing, event);
+  const auto peer = wing.peers.find(event.endpoint);
+  if (peer == wing.peers.end()) return;  // closed meanwhile
+  switch (event.kind) {
+    case Event::Kind::put_done: return handlers.put_done();
+    case Event::Kind::notified: return handlers.notified(peer->second, event.immediate);
+    case Event::Kind::message: return heard(peer->second, event);
+    case Event::Kind::failed: return lose(peer->second, std::move(event.why));
+    default: return;
+  }
+}
+
+void Links::accepted(Wing& wing, const Event& event) {
+  int rank = -1;
+  if (event.bytes.size() != sizeof rank) return wing.worker->close(event.endpoint);
+  memcpy(&rank, event.bytes.data(), sizeof rank);
+  wing.peers[event.endpoint] = rank;
+  incoming_.push_back({&wing, event.endpoint, false, 0});
+}
+
+void Links::heard(int rank, const Event& event) {
+  const auto link = outgoing_.find(rank);
+  if (link == outgoing_.end() || event.bytes.size() < kFixed)
+    return lose(rank, "it sent a message that makes no sense");
+  memcpy(&link->second.completed, event.bytes.data() + 1, sizeof link->second.completed);
+  if (event.bytes[0] == static_cast<std::byte>(kGreeting))
+    link->second.key.assign(event.bytes.begin() + kFixed, event.bytes.end());
+}
+
+void Links::lose(int rank, std::string why) {
+  if (!lost_) lost_ = Lost{rank, std::move(why), Clock::now()};
+}
+
+bool Links::arm() {
+  for (const auto& wing : wings_)
+    if (wing && !wing->worker->arm()) return false;
+  return true;
+}
+
+std::vector<int> Links::fds() const {
+  std::vector<int> fds;
+  for (const auto& wing : wings_)
+    if (wing) fds.push_back(wing->worker->fd());
+  return fds;
+}
+
+LinkTraffic Links::traffic() const {
+  LinkTraffic traffic = closed_;
+  for (const auto& [rank, link] : outgoing_) {
+    const uint64_t bytes = link.wing->worker->counters(link.endpoint).put_bytes;
+    (link.wing == wings_[kInside].get() ? traffic.inside_bytes : traffic.across_bytes) += bytes;
+  }
+  return traffic;
+}
+
+void Links::close_all() {
+  closed_ = traffic();
+  for (const auto& wing : wings_) {
+    if (!wing) continue;
+    for (const auto& [endpoint, rank] : wing->peers) wing->worker->close(endpoint);
+    wing->peers.clear();
+  }
+  detach();
+  outgoing_.clear();
+  incoming_.clear();
+}
+
+}  // namespace crosstie

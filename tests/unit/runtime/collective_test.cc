@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// AllReduce through the C API, by real processes, on hosts drawn by hand.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "crosstie/crosstie.h"
+#include "ranks.h"
+#include "tap.h"
+
+namespace crosstie::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+int complain(const char* what) {
+  std::printf("%s: %s\n", what, crosstie_last_error());
+  return 1;
+}
+
+// Whole numbers that no other element nor rank has, within f32's exact range.
+float value(int rank, size_t i) {
+  return static_cast<float>((static_cast<size_t>(rank) * 31 + i) % 1009);
+}
+float sum(int ranks, size_t i) {
+  float total = 0;
+  for (int r = 0; r < ranks; r++) total += value(r, i);
+  return total;
+}
+
+int reduce_once(crosstie_comm_t* comm, size_t count, const char* algorithm, bool in_place) {
+  const int rank = crosstie_comm_rank(comm), ranks = crosstie_comm_ranks(comm);
+  std::vector<float> in(count), out(count, -1);
+  for (size_t i = 0; i < count; i++) in[i] = value(rank, i);
+  if (in_place) out = in;
+  crosstie_call_t call = CROSSTIE_CALL_INIT;
+  call.algorithm = algorithm;
+  call.timeout = 60;
+  const float* from = in_place ? out.data() : in.data();
+  if (crosstie_allreduce(comm, from, out.data(), count, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) != CROSSTIE_OK)
+    return complain("allreduce");
+  for (size_t i = 0; i < count; i++)
+    if (out[i] != sum(ranks, i)) {
+      std::printf("%s, %zu elements%s: element %zu is %g, not %g\n", algorithm, count,
+                  in_place ? ", in place" : "", i, out[i], sum(ranks, i));
+      return 1;
+    }
+  return 0;
+}
+
+// Every count and algorithm, in one job, one after the other: also shows that operations of
+// different Programs can follow each other.
+int reduce_all(int) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return complain("create");
+  int failures = 0;
+  for (const size_t count : {0, 1, 2, 15, 16, 17, 1000, 65537, 1000001})
+    for (const char* algorithm : {"ring", "hierarchical"})
+      for (const bool in_place : {false, true})
+        failures += reduce_once(comm, count, algorithm, in_place);
+  crosstie_comm_destroy(comm);
+  return failures > 0;
+}
+
+// Several requests outstanding while the caller does nothing: the library thread moves them.
+int reduce_unattended(int) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return complain("create");
+  constexpr size_t kCount = 100000, kRequests = 5;
+  const int ranks = crosstie_comm_ranks(comm);
+  std::vector<std::vector<float>> data(kRequests, std::vector<float>(kCount, 1));
+  std::vector<crosstie_request_t*> requests(kRequests);
+  for (size_t r = 0; r < kRequests; r++)
+    if (crosstie_allreduce(comm, data[r].data(), data[r].data(), kCount, CROSSTIE_F32, CROSSTIE_SUM,
+                           nullptr, &requests[r]) != CROSSTIE_OK)
+      return complain("allreduce");
+  for (crosstie_request_t*& request : requests)
+    if (crosstie_wait(&request) != CROSSTIE_OK || request) return complain("wait");
+  for (const auto& result : data)
+    for (const float x : result)
+      if (x != static_cast<float>(ranks)) return complain("wrong data");
+  crosstie_comm_destroy(comm);
+  return 0;
+}
+
+int reduce_by_testing(int) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return complain("create");
+  uint64_t one = 1;
+  crosstie_request_t* request = nullptr;
+  if (crosstie_allreduce(comm, &one, &one, 1, CROSSTIE_U64, CROSSTIE_SUM, nullptr, &request) != CROSSTIE_OK)
+    return complain("allreduce");
+  for (int done = 0; !done;)
+    if (crosstie_test(&request, &done) != CROSSTIE_OK) return complain("test");
+  const int ranks = crosstie_comm_ranks(comm);
+  crosstie_comm_destroy(comm);
+  return request || one != static_cast<uint64_t>(ranks);
+}
+
+// Two communicators at once and a third after: ports, threads and endpoints do not mix.
+int reduce_on_several(int rank) {
+  crosstie_comm_t *first = nullptr, *second = nullptr;
+  if (crosstie_comm_create(&first, nullptr) != CROSSTIE_OK) return complain("create first");
+  if (crosstie_comm_create(&second, nullptr) != CROSSTIE_OK) return complain("create second");
+  int failures = reduce_once(second, 1000, "ring", false) + reduce_once(first, 1000, "ring", true);
+  crosstie_comm_destroy(rank % 2 ? first : second);
+  crosstie_comm_destroy(rank % 2 ? second : first);
+  crosstie_comm_t* third = nullptr;
+  if (crosstie_comm_create(&third, nullptr) != CROSSTIE_OK) return complain("create third");
+  failures += reduce_once(third, 1000, "hierarchical", false);
+  crosstie_comm_destroy(third);
+  return failures > 0;
+}
+
+int misuse(int) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return complain("create");
+  float data[4] = {};
+  crosstie_call_t call = CROSSTIE_CALL_INIT;
+  call.algorithm = "telepathy";
+  const auto reduce = [&](const void* in, void* out, size_t count, int type, int op) {
+    return crosstie_allreduce(comm, in, out, count, static_cast<crosstie_type_t>(type),
+                              static_cast<crosstie_op_t>(op), nullptr, nullptr);
+  };
+  int wrong = 0;
+  wrong += reduce(nullptr, data, 4, CROSSTIE_F32, CROSSTIE_SUM) != CROSSTIE_ERR_INVALID;
+  wrong += reduce(data, data + 1, 2, CROSSTIE_F32, CROSSTIE_SUM) != CROSSTIE_ERR_INVALID;
+  wrong += reduce(data, data, 4, 99, CROSSTIE_SUM) != CROSSTIE_ERR_INVALID;
+  wrong += reduce(data, data, 4, CROSSTIE_F32, 99) != CROSSTIE_ERR_INVALID;
+  wrong += reduce(data, data, SIZE_MAX / 4, CROSSTIE_F32, CROSSTIE_SUM) != CROSSTIE_ERR_INVALID;
+  wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
+           CROSSTIE_ERR_INVALID;
+  wrong += std::strstr(crosstie_last_error(), "telepathy") == nullptr;
+  call = CROSSTIE_CALL_INIT;
+  call.algorithm = "nvls";
+  wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
+           CROSSTIE_ERR_UNSUPPORTED;
+  call = CROSSTIE_CALL_INIT;
+  call.timeout = -1;
+  wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
+           CROSSTIE_ERR_INVALID;
+  call = CROSSTIE_CALL_INIT;
+  call.size = 3;
+  wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
+           CROSSTIE_ERR_INVALID;
+  // None of it has harmed the communicator.
+  wrong += reduce_once(comm, 10, "ring", false);
+  crosstie_comm_destroy(comm);
+  return wrong;
+}
+
+class Suite {
+ public:
+  void run(const char* name, const std::vector<int>& hosts, int (*body)(int),
+           const std::vector<std::pair<std::string, std::string>>& variables = {}) {
+    Ranks ranks(hosts, body, variables);
+    std::string why;
+    const auto ends = ranks.wait(120s);
+    for (size_t r = 0; r < ends.size(); r++)
+      if (ends[r].code != 0)
+        why += fmt::format("rank {}: {} {} ", r, ends[r].ended ? fmt::format("code {}", ends[r].code) : "still running", ends[r].said);
+    tap_.check(why.empty(), name, why);
+  }
+  int finish() const { return tap_.finish(); }
+
+ private:
+  Tap tap_;
+};
+
+int main() {
+  Suite suite;
+  suite.run("one rank alone reduces to its own input", {1}, reduce_all);
+  suite.run("three ranks of one host reduce every count", {3}, reduce_all);
+  suite.run("one rank on each of three hosts reduces every count", {1, 1, 1}, reduce_all);
+  suite.run("two hosts of four ranks reduce every count", {4, 4}, reduce_all);
+  suite.run("hosts of 1, 2 and 3 ranks reduce every count", {1, 2, 3}, reduce_all);
+  suite.run("hosts of 7 and 1 ranks reduce every count", {7, 1}, reduce_all);
+  suite.run("small chunks and little scratch give the same result", {2, 3}, reduce_all,
+            {{"CROSSTIE_CHUNK", "4K"}, {"CROSSTIE_SCRATCH", "64K"}});
+  suite.run("requests end while nobody waits for them", {2, 2}, reduce_unattended);
+  suite.run("a request ends by testing alone", {2, 1}, reduce_by_testing);
+  suite.run("several communicators of one process do not mix", {2, 2}, reduce_on_several);
+  suite.run("misuse is refused with a status and harms nothing", {1, 1}, misuse);
+  return suite.finish();
+}
+
+}  // namespace
+}  // namespace crosstie::test
+
+int main() { return crosstie::test::main(); }

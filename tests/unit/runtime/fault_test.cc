@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// What survivors see when a rank dies, stands still, comes late, leaves or never comes.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "crosstie/crosstie.h"
+#include "ranks.h"
+#include "tap.h"
+
+namespace crosstie::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kVictim = 2;
+constexpr int kPeerError = 10;  // exit code of a rank that got CROSSTIE_ERR_PEER
+
+size_t open_descriptors() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) count++;
+  return count;
+}
+
+// Reduces for ever, until an error comes; says it, and that nothing of ours stays open.
+int reduce_until_error(int) {
+  const size_t before = open_descriptors();
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return 1;
+  std::vector<float> data(1 << 20, 1);
+  crosstie_status_t status = CROSSTIE_OK;
+  std::puts("started");
+  std::fflush(stdout);
+  while (status == CROSSTIE_OK)
+    status = crosstie_allreduce(comm, data.data(), data.data(), data.size(), CROSSTIE_F32,
+                                CROSSTIE_SUM, nullptr, nullptr);
+  std::printf("error: %s\n", crosstie_last_error());
+  const auto again = crosstie_allreduce(comm, data.data(), data.data(), 1, CROSSTIE_F32, CROSSTIE_SUM,
+                                        nullptr, nullptr);
+  crosstie_comm_destroy(comm);
+  if (open_descriptors() != before) std::puts("descriptors leaked");
+  if (again != status) std::puts("the next collective did not fail alike");
+  return status == CROSSTIE_ERR_PEER ? kPeerError : 1;
+}
+
+void wait_until_all_say(Ranks& ranks, const char* word) {
+  const auto all = [&] {
+    const auto ends = ranks.wait(10ms);
+    return std::all_of(ends.begin(), ends.end(), [&](const End& end) { return end.said.find(word) != std::string::npos; });
+  };
+  for (const auto until = Clock::now() + 30s; !all() && Clock::now() < until;) {
+  }
+  std::this_thread::sleep_for(200ms);  // into the middle of a collective
+}
+
+// Empty if every survivor ended with an error that names the victim and its host.
+std::string complaints(const std::vector<End>& ends, int victim, const std::string& host) {
+  std::string why;
+  const std::string name = fmt::format("rank {} on host {}", victim, host);
+  for (size_t r = 0; r < ends.size(); r++) {
+    if (static_cast<int>(r) == victim) continue;
+    const End& end = ends[r];
+    if (!end.ended || end.code != kPeerError || end.said.find(name) == std::string::npos ||
+        end.said.find("leaked") != std::string::npos || end.said.find("alike") != std::string::npos)
+      why += fmt::format("rank {} ({}): {}; ", r, end.ended ? fmt::format("code {}", end.code) : "still running", end.said);
+  }
+  return why;
+}
+
+void killed(Tap& tap, const char* name, const std::vector<int>& hosts, int victim, const char* host) {
+  Ranks ranks(hosts, reduce_until_error);
+  wait_until_all_say(ranks, "started");
+  kill(ranks.pid(victim), SIGKILL);
+  const auto start = Clock::now();
+  const std::string why = complaints(ranks.wait(5s), victim, host);
+  const std::chrono::duration<double> took = Clock::now() - start;
+  tap.check(why.empty(), name, why);
+  fmt::print("# survivors took {:.2f} s\n", took.count());
+}
+
+void stopped(Tap& tap, const char* name, int victim, const char* host) {
+  Ranks ranks({2, 2}, reduce_until_error, {{"CROSSTIE_HEALTH_TIMEOUT", "3s"}});
+  wait_until_all_say(ranks, "started");
+  kill(ranks.pid(victim), SIGSTOP);
+  const auto start = Clock::now();
+  const std::string why = complaints(ranks.wait(8s, victim), victim, host);
+  const std::chrono::duration<double> took = Clock::now() - start;
+  tap.check(why.empty(), name, why);
+  tap.check(took > 2.4s, fmt::format("{}, and not before the bound", name));
+  fmt::print("# survivors took {:.2f} s\n", took.count());
+}
+
+// The victim computes for ten seconds before its collective.
+int compute_first(int rank) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return 1;
+  float x = 1;
+  if (rank == kVictim)
+    for (const auto until = Clock::now() + 10s; Clock::now() < until;) x = x * 1.0f;
+  const auto status = crosstie_allreduce(comm, &x, &x, 1, CROSSTIE_F32, CROSSTIE_SUM, nullptr, nullptr);
+  if (status != CROSSTIE_OK) std::printf("error: %s\n", crosstie_last_error());
+  crosstie_comm_destroy(comm);
+  return status != CROSSTIE_OK || x != 4;
+}
+
+void computing(Tap& tap) {
+  Ranks ranks({2, 2}, compute_first, {{"CROSSTIE_HEALTH_TIMEOUT", "3s"}});
+  const auto ends = ranks.wait(30s);
+  bool clean = true, named = true;
+  std::string all;
+  for (size_t r = 0; r < ends.size(); r++) {
+    all += ends[r].said;
+    clean = clean && ends[r].code == 0;
+    if (static_cast<int>(r) != kVictim)
+      named = named && ends[r].said.find("warning: rank 2 on host host1") != std::string::npos;
+  }
+  tap.check(clean, "a rank that computes for ten seconds is no error", all);
+  tap.check(named, "a rank that computes for ten seconds is named in a warning", all);
+}
+
+int time_out(int rank) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return 1;
+  float x = 1;
+  crosstie_call_t call = CROSSTIE_CALL_INIT;
+  call.timeout = 1;
+  if (rank == kVictim) {
+    std::this_thread::sleep_for(3s);
+    return 0;
+  }
+  const auto status = crosstie_allreduce(comm, &x, &x, 1, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr);
+  std::printf("error: %s\n", crosstie_last_error());
+  crosstie_comm_destroy(comm);
+  return status == CROSSTIE_ERR_TIMEOUT ? kPeerError : 1;
+}
+
+void late(Tap& tap) {
+  Ranks ranks({2, 2}, time_out);
+  const std::string why = complaints(ranks.wait(10s), kVictim, "host1");
+  tap.check(why.empty(), "a collective that exceeds its timeout names the rank that has not begun it", why);
+}
+
+int leave_early(int rank) {
+  if (rank != kVictim) return reduce_until_error(rank);
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return 1;
+  std::puts("started");
+  crosstie_comm_destroy(comm);
+  return 0;
+}
+
+void left(Tap& tap) {
+  Ranks ranks({2, 2}, leave_early);
+  const std::string why = complaints(ranks.wait(10s), kVictim, "host1");
+  tap.check(why.empty(), "a rank that leaves the job is named by those who still need it", why);
+}
+
+int never_come(int rank) {
+  if (rank == kVictim) return 0;
+  crosstie_comm_t* comm = nullptr;
+  const auto status = crosstie_comm_create(&comm, nullptr);
+  std::printf("error: %s\n", crosstie_last_error());
+  return status == CROSSTIE_ERR_TIMEOUT ? kPeerError : 1;
+}
+
+void absent(Tap& tap) {
+  Ranks ranks({2, 2}, never_come, {{"CROSSTIE_JOIN_TIMEOUT", "1s"}});
+  const auto ends = ranks.wait(15s);
+  std::string why;
+  for (size_t r = 0; r < ends.size(); r++)
+    if (static_cast<int>(r) != kVictim &&
+        (ends[r].code != kPeerError || ends[r].said.find("ranks 2 of 4 have not come") == std::string::npos))
+      why += fmt::format("rank {} code {}: {}", r, ends[r].code, ends[r].said);
+  tap.check(why.empty(), "a rank that never comes is named to all that have", why);
+}
+
+size_t shared_memory_files() {
+  size_t count = 0;
+  std::error_code ignored;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) count++;
+  return count;
+}
+
+int main() {
+  Tap tap;
+  const size_t before = shared_memory_files();
+  killed(tap, "survivors of a killed rank name it and its host within five seconds", {2, 2}, kVictim, "host1");
+  killed(tap, "survivors of a killed rank 0 name it", {2, 2}, 0, "host0");
+  killed(tap, "survivors of a killed rank on their own host name it", {4}, kVictim, "host0");
+  killed(tap, "survivors on eight ranks agree on the one that was killed", {4, 4}, 5, "host1");
+  stopped(tap, "a rank that stands still is declared dead after the health bound", kVictim, "host1");
+  stopped(tap, "a rank 0 that stands still is declared dead by the others", 0, "host0");
+  computing(tap);
+  late(tap);
+  left(tap);
+  absent(tap);
+  tap.check(shared_memory_files() == before, "nothing is left in /dev/shm");
+  return tap.finish();
+}
+
+}  // namespace
+}  // namespace crosstie::test
+
+int main() { return crosstie::test::main(); }
