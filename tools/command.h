@@ -27,8 +27,11 @@ struct Session {
 // One line on stderr; returns the exit code that suits the error.
 int report(const Session& session, const Error& error);
 
+// Each adds one subcommand.
 void add_topo(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_config(CLI::App& app, Session& session);
+// All of them.
+void add_all(CLI::App& app, Session& session);
 
 }  // namespace crosstie::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config.h"
 #include "command.h"
+#include "config.h"
 
 namespace crosstie::tools {
 namespace {
@@ -21,7 +21,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "crosstie " PACKAGE_VERSION);
   app.require_subcommand(1);
   app.footer("Exit codes: 0 clean, 1 findings, 2 usage, 3 could not look.");
-  add_topo(app, session);
+  add_all(app, session);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -31,11 +31,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-
-int report(const Session& session, const Error& error) {
-  session.log.error("{}", error.text);
-  return error.code == Code::invalid ? kUsage : kCouldNotLook;
-}
 
 }  // namespace crosstie::tools
 

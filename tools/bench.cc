@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench.h"
+
+#include <memory>
+
+#include "command.h"
+
+namespace crosstie::tools {
+namespace {
+
+struct Asked {
+  BenchOptions bench;
+  int hosts = 0;
+  std::vector<int> ranks_per_host;
+};
+
+// A size option that takes K, M, G as nccl-tests do.
+CLI::Option* add_size(CLI::App& app, const char* name, uint64_t& size, const char* doc) {
+  const auto parse = [&size](const std::string& text) {
+    const auto bytes = parse_bytes(text);
+    if (!bytes) throw CLI::ValidationError(bytes.error().text);
+    size = *bytes;
+  };
+  return app.add_option_function<std::string>(name, parse, doc)->type_name("SIZE");
+}
+
+std::vector<int> local_hosts(const Asked& asked) {
+  if (asked.ranks_per_host.size() > 1) return asked.ranks_per_host;
+  return std::vector<int>(static_cast<size_t>(std::max(asked.hosts, 1)), asked.ranks_per_host[0]);
+}
+
+Status check(const Asked& asked) {
+  const BenchOptions& bench = asked.bench;
+  if (bench.min_bytes > bench.max_bytes)
+    return fail(Code::invalid, "--min-bytes {} is more than --max-bytes {}",
+                bytes_text(bench.min_bytes), bytes_text(bench.max_bytes));
+  if (asked.hosts > 0 && asked.ranks_per_host.empty())
+    return fail(Code::invalid, "--hosts starts local ranks and needs --ranks-per-host");
+  if (asked.hosts > 0 && asked.ranks_per_host.size() > 1 &&
+      asked.ranks_per_host.size() != static_cast<size_t>(asked.hosts))
+    return fail(Code::invalid, "--hosts {}, but --ranks-per-host lists {}", asked.hosts,
+                asked.ranks_per_host.size());
+  return {};
+}
+
+int run(const Asked& asked, const Session& session) {
+  const auto checked = check(asked);
+  if (!checked) return report(session, checked.error());
+  const auto rank = [&] { return bench_allreduce(asked.bench, session.log); };
+  if (asked.ranks_per_host.empty()) return rank();
+  return run_local_ranks(local_hosts(asked), rank, session.log);
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Session& session) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure the library's collectives");
+  bench->require_subcommand(1);
+  CLI::App* allreduce = bench->add_subcommand(
+      "allreduce", "AllReduce of f32 sums on host memory, checked, beside what its Schedule says");
+  auto asked = std::make_shared<Asked>();
+  BenchOptions& o = asked->bench;
+  add_size(*allreduce, "-b,--min-bytes", o.min_bytes, "Smallest message (default 8)");
+  add_size(*allreduce, "-e,--max-bytes", o.max_bytes, "Largest message (default 64M)");
+  allreduce->add_option("-f,--factor", o.factor, "From one size to the next")
+      ->check(CLI::Range(2, 1 << 20))->capture_default_str();
+  allreduce->add_option("-n,--iters", o.iterations, "Timed calls for each size")
+      ->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  allreduce->add_option("-w,--warmup", o.warmup, "Calls before them")
+      ->check(CLI::Range(0, 1 << 20))->capture_default_str();
+  allreduce->add_option("-a,--algorithm", o.algorithms, "One or several, side by side")
+      ->delimiter(',')->check(CLI::IsMember({"auto", "ring", "hierarchical"}))->capture_default_str();
+  allreduce->add_option("--hosts", asked->hosts,
+                        "Start ranks here, with so many emulated host boundaries")
+      ->check(CLI::Range(1, 1024));
+  allreduce->add_option("--ranks-per-host", asked->ranks_per_host,
+                        "Start ranks here: so many on each host, or one number a host, as 7,8")
+      ->delimiter(',')->check(CLI::Range(1, 1024));
+  allreduce->add_flag("--json", o.json, "Print JSON, schema 1");
+  allreduce->footer(
+      "Without --ranks-per-host the process joins the job of its launcher (torchrun, mpirun, "
+      "mpiexec, srun).");
+  allreduce->callback([asked, &session] { session.run = [asked, &session] { return run(*asked, session); }; });
+}
+
+}  // namespace crosstie::tools

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command.h"
+
+namespace crosstie::tools {
+
+int report(const Session& session, const Error& error) {
+  session.log.error("{}", error.text);
+  return error.code == Code::invalid ? kUsage : kCouldNotLook;
+}
+
+void add_all(CLI::App& app, Session& session) {
+
+  add_bench(app, session);
+  add_config(app, session);
+}
+
+}  // namespace crosstie::tools

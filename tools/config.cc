@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "command.h"
+#include "settings.h"
+
+namespace crosstie::tools {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+bool is_set(const OptionRow& row, const Environment& environment) {
+  return environment.find(row.name) || (!row.alias.empty() && environment.find(row.alias));
+}
+
+// A block a variable, which a shell can read back: what is not set is commented out.
+void print_text(const std::vector<const OptionRow*>& rows, const Environment& environment) {
+  for (const OptionRow* row : rows) {
+    const bool set = is_set(*row, environment);
+    fmt::print("# {}\n# syntax: {}{}{}\n{}{}={}\n\n", row->doc, row->syntax(),
+               row->alias.empty() ? "" : "; also ", row->alias, set ? "" : "# ", row->name,
+               value_in_effect(*row, environment));
+  }
+}
+
+void print_json(const std::vector<const OptionRow*>& rows, const Environment& environment) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const OptionRow* row : rows)
+    list.push_back({{"name", row->name},
+                    {"alias", row->alias},
+                    {"value", value_in_effect(*row, environment)},
+                    {"default", row->fallback},
+                    {"set", is_set(*row, environment)},
+                    {"syntax", row->syntax()},
+                    {"doc", row->doc}});
+  const nlohmann::json document = {{"schema", kSchemaVersion}, {"variables", list}};
+  fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int run(bool json, const Session& session) {
+  const auto rows = all_options();
+  json ? print_json(rows, session.environment) : print_text(rows, session.environment);
+  const auto unknown = unknown_variables(rows, session.environment);
+  for (const Unknown& u : unknown)
+    session.log.warn("{} is no variable of ours{}", u.name,
+                     u.hint.empty() ? "" : fmt::format("; did you mean {}?", u.hint));
+  return unknown.empty() ? kClean : kFindings;
+}
+
+}  // namespace
+
+void add_config(CLI::App& app, Session& session) {
+  CLI::App* config = app.add_subcommand("config", "Show every variable, its meaning and its value in effect");
+  auto json = std::make_shared<bool>(false);
+  config->add_flag("--json", *json, "Print JSON, schema 1");
+  config->callback([json, &session] { session.run = [json, &session] { return run(*json, session); }; });
+}
+
+}  // namespace crosstie::tools
