@@ -10,7 +10,13 @@ EXTRA_DIST += tests/unit/run-tap
 if HAVE_CRITERION
 unit_cppflags = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
 unit_libs = $(CRITERION_LIBS)
+else
+TESTS += tests/unit/none.sh
 endif
+
+dist_check_SCRIPTS += tests/house.sh tests/install.sh tests/unit/none.sh
+TESTS += tests/house.sh tests/install.sh
+EXTRA_DIST += tests/run
 
 include tests/unit/base/local.mk
 include tests/unit/topology/local.mk
