@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
   describe(app, options);
   CLI11_PARSE(app, argc, argv);
   prepare(options);
+  load_libraries(options.nccl);
   void* memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto& shared = *new (memory) Shared{};

@@ -44,6 +44,8 @@ void* open_library(const std::string& path, int flags) {
   _exit(kUsage);
 }
 
+}  // namespace
+
 // The order matters: NCCL opens libnvidia-ml.so.1 by name and gets the one that is already
 // loaded.
 void load_libraries(const std::string& path) {
@@ -56,8 +58,6 @@ void load_libraries(const std::string& path) {
   fprintf(stderr, "cannot attach to %s\n", path.c_str());
   _exit(kUsage);
 }
-
-}  // namespace
 
 void Rank::require(const char* what, ncclResult_t result) const {
   if (result == ncclSuccess) return;
@@ -155,7 +155,6 @@ void Rank::round(int number) {
 void Rank::run() {
   alarm(static_cast<unsigned>(options_.timeout_s));
   set_environment();
-  load_libraries(options_.nccl);
   cudaSetDevice(rank_ % options_.gpus);
   cudaStreamCreate(&stream_);
   cudaMalloc((void**)&send_, options_.max_bytes + 4096);

@@ -26,6 +26,10 @@ struct Shared {
 // Exit statuses of a rank.
 enum Status { kDone = 0, kUsage = 2, kNcclFailed = 3, kPeerFailed = 4 };
 
+// Loads NCCL and attaches the rig to it; ends the process if that cannot be. Once, before the
+// ranks are forked: they share the pages.
+void load_libraries(const std::string& nccl);
+
 class Rank {
  public:
   Rank(int rank, const Options& options, Shared& shared)
