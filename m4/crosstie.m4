@@ -39,6 +39,7 @@ AC_DEFUN([CROSSTIE_SUMMARY], [
     NCCL, CUDA, NVML  opened at run time
     ucx               $have_ucx
     cuda kernels      $have_cuda
+    stock NCCL tests  $have_nccl
     criterion tests   $have_criterion
     graphviz          $have_graphviz
 "])])

@@ -1,1 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
+# The NCCL plugin: one shared object that needs glibc and libgcc_s alone, so that it loads into
+# any process that runs NCCL.
+noinst_LTLIBRARIES += plugin/nccl/libplugin.la
+plugin_nccl_libplugin_la_SOURCES = \
+  plugin/nccl/abi/common.h \
+  plugin/nccl/abi/tuner_v5.h \
+  plugin/nccl/logger.h \
+  plugin/nccl/options.h \
+  plugin/nccl/tuner.cc plugin/nccl/tuner.h \
+  plugin/nccl/tuner_versions.cc
+plugin_nccl_libplugin_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/plugin
+
+# Not by libtool, which drops -static-libstdc++ when it links C++ modules. Without --gc-sections
+# libstdc++'s unused parts ask for GLIBC_2.36; libgcc_s stays dynamic, as the unwinder must be one
+# for the whole process. ld.so finds the plugin by name, hence $(libdir).
+plugin_nccl_rooms = \
+  plugin/nccl/libplugin.la \
+  src/choice/libchoice.la \
+  src/base/libbase.la
+plugin_nccl_archives = \
+  -Wl,--whole-archive plugin/nccl/.libs/libplugin.a -Wl,--no-whole-archive \
+  src/choice/.libs/libchoice.a src/base/.libs/libbase.a
+plugin/nccl/libnccl-tuner-crosstie.so: $(plugin_nccl_rooms) $(srcdir)/plugin/nccl/plugin.map
+	$(AM_V_GEN)$(CXX) -shared $(AM_CXXFLAGS) $(CXXFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@ \
+	  -static-libstdc++ -Wl,--gc-sections -Wl,-z,defs \
+	  -Wl,--exclude-libs,libchoice.a:libbase.a:libstdc++.a \
+	  -Wl,--version-script,$(srcdir)/plugin/nccl/plugin.map $(plugin_nccl_archives)
+
+# A script to automake: what is installed as it is, and executable.
+ncclpluginexecdir = $(libdir)
+nodist_ncclpluginexec_SCRIPTS = plugin/nccl/libnccl-tuner-crosstie.so
+CLEANFILES += plugin/nccl/libnccl-tuner-crosstie.so
+EXTRA_DIST += plugin/nccl/plugin.map

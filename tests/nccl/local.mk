@@ -1,1 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
+# The plugin by itself: what it needs and exports, and that any C program can load it.
+dist_check_SCRIPTS += tests/nccl/needed.sh
+TESTS += tests/nccl/needed.sh
+check_PROGRAMS += tests/nccl/load
+tests_nccl_load_SOURCES = tests/nccl/load.c
+tests_nccl_load_LDADD = -ldl
+
+# The plugin in the stock NCCL. Skips by itself where there is none.
+dist_check_SCRIPTS += tests/nccl/tuner.sh
+TESTS += tests/nccl/tuner.sh
+EXTRA_DIST += tests/nccl/show
+
+# The rig: the emulated CUDA driver and runtime are one library, whose soname makes every later
+# dlopen("libcuda.so.1") in the process resolve to it. Not libtool's way of naming.
+rig = tests/nccl/rig
+rig_cuda_sources = $(rig)/patch.cc $(rig)/mem.cc $(rig)/stream.cc $(rig)/rt.cc $(rig)/drv.cc
+rig_ncclrig_sources = $(rig)/ncclrig.cc $(rig)/rank.cc $(rig)/topo.cc
+rig_headers = $(rig)/mem.h $(rig)/rank.h $(rig)/rig.h $(rig)/stream.h $(rig)/topo.h
+EXTRA_DIST += $(rig_cuda_sources) $(rig)/nvml.cc $(rig_ncclrig_sources) $(rig_headers)
+if HAVE_NCCL
+if !SANITIZED
+check_DATA = $(rig)/libcuda.so.1 $(rig)/libnvidia-ml.so.1 $(rig)/ncclrig
+CLEANFILES += $(check_DATA)
+endif
+endif
+rig_compile = $(CXX) $(AM_CXXFLAGS) -fvisibility=default -DFMT_HEADER_ONLY -D_GNU_SOURCE \
+  -I$(NCCL_INCLUDE) -DNCCL_LIBRARY='"$(NCCL_LIBRARY)"' $(CXXFLAGS) $(LDFLAGS) \
+  -Wl,-rpath,'$$ORIGIN' -pthread -o $@
+
+$(rig)/libcuda.so.1: $(rig_cuda_sources) $(rig_headers)
+	$(AM_V_GEN)$(MKDIR_P) $(rig); sources=; \
+	for f in $(rig_cuda_sources); do sources="$$sources $(srcdir)/$$f"; done; \
+	$(rig_compile) -fPIC -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic $$sources -ldl
+$(rig)/libnvidia-ml.so.1: $(rig)/nvml.cc $(rig)/libcuda.so.1
+	$(AM_V_GEN)$(rig_compile) -fPIC -shared -Wl,-soname,libnvidia-ml.so.1 \
+	  $(srcdir)/$(rig)/nvml.cc $(rig)/libcuda.so.1
+$(rig)/ncclrig: $(rig_ncclrig_sources) $(rig_headers) $(rig)/libcuda.so.1
+	$(AM_V_GEN)sources=; \
+	for f in $(rig_ncclrig_sources); do sources="$$sources $(srcdir)/$$f"; done; \
+	$(rig_compile) $$sources $(rig)/libcuda.so.1 -ldl

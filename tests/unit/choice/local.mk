@@ -1,1 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+if HAVE_CRITERION
+check_PROGRAMS += tests/unit/choice.t
+TESTS += tests/unit/choice.t
+tests_unit_choice_t_SOURCES = \
+  tests/unit/choice/nccl_choice_property_test.cc \
+  tests/unit/choice/nccl_choice_test.cc \
+  tests/unit/choice/nccl_table_test.cc \
+  tests/unit/choice/nccl_world.h
+tests_unit_choice_t_CPPFLAGS = $(unit_cppflags)
+tests_unit_choice_t_LDADD = src/choice/libchoice.la src/base/libbase.la $(unit_libs)
+endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The variables of the NCCL plugins.
+#pragma once
+#include "base/options.h"
+
+namespace crosstie::nccl {
+
+enum class TunerMode : uint8_t { off, shadow, act };
+
+struct TunerOptions {
+  TunerMode mode = TunerMode::act;
+};
+
+}  // namespace crosstie::nccl
+
+template <>
+struct crosstie::Names<crosstie::nccl::TunerMode> {
+  static constexpr std::array<std::string_view, 3> all = {"off", "shadow", "act"};
+};
+
+namespace crosstie::nccl {
+
+inline constexpr Option<TunerOptions> kTunerOptions[] = {
+    row<&TunerOptions::mode>("CROSSTIE_TUNER", "", "act",
+                             "What the NCCL tuner does: nothing, log what it would choose, or "
+                             "choose"),
+};
+
+}  // namespace crosstie::nccl

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// ncclrig: forks nodes x gpus ranks, each driving the stock libnccl.so.2 on an emulated GPU, and
+// enqueues collectives. What NCCL and its plugins say lies in the log directory, a file a rank.
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "rank.h"
+#include "topo.h"
+
+namespace {
+
+void describe(CLI::App& app, Options& options) {
+  const CLI::AsSizeValue size(false);
+  app.add_option("--nodes", options.nodes)->check(CLI::PositiveNumber);
+  app.add_option("--gpus-per-node", options.gpus)->check(CLI::Range(1, 8));
+  app.add_option("--coll", options.collectives)
+      ->delimiter(',')
+      ->check(CLI::IsMember({"allreduce", "allgather", "reducescatter", "broadcast", "reduce"}));
+  app.add_option("--min-bytes", options.min_bytes)->transform(size)->check(CLI::PositiveNumber);
+  app.add_option("--max-bytes", options.max_bytes)->transform(size);
+  app.add_option("--factor", options.factor)->check(CLI::Range(2, 1024));
+  app.add_option("--rounds", options.rounds, "communicators, one after the other");
+  app.add_option("--timeout", options.timeout_s, "seconds");
+  app.add_option("--nccl", options.nccl)->default_val(NCCL_LIBRARY);
+  app.add_option("--logdir", options.log_dir)->required();
+}
+
+void prepare(const Options& options) {
+  mkdir(options.log_dir.c_str(), 0755);
+  std::ofstream(options.log_dir + "/topology.xml") << make_topology(options.gpus);
+  setenv("NCCLRIG_BUSIDS", gpu_bus_ids(options.gpus).c_str(), 1);
+}
+
+pid_t start_rank(int rank, const Options& options, Shared& shared) {
+  const pid_t pid = fork();
+  if (pid == 0) Rank(rank, options, shared).run();
+  return pid;
+}
+
+// First failure of any rank, or 0. One that dies without a word still stops the others.
+int wait_for(const std::vector<pid_t>& children, Shared& shared) {
+  int first = 0;
+  for (size_t i = 0; i < children.size(); i++) {
+    int raw = 0;
+    const pid_t pid = waitpid(-1, &raw, 0);
+    const int status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+    if (!status) continue;
+    fprintf(stderr, "rank of pid %d ended with %d%s\n", (int)pid, status,
+            status == 128 + SIGALRM ? " (timeout)" : "");
+    shared.failed++;
+    if (!first) first = status;
+  }
+  return first;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("The stock libnccl.so.2 without a GPU");
+  describe(app, options);
+  CLI11_PARSE(app, argc, argv);
+  prepare(options);
+  load_libraries(options.nccl);
+  void* memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto& shared = *new (memory) Shared{};
+  std::vector<pid_t> children;
+  for (int r = 0; r < options.ranks(); r++) children.push_back(start_rank(r, options, shared));
+  return wait_for(children, shared);
+}

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The stock NCCL loads the tuner by its name, calls it and obeys it. Runs on emulated GPUs (rig/):
+# what NCCL chooses and calls is real, times are not.
+rig=$builddir/tests/nccl/rig/ncclrig
+if [ ! -x "$rig" ]; then
+  why=$(sed -n "s/^have_nccl='no: \(.*\)'$/\1/p" "$builddir/config.log")
+  echo "skipped: ${why:-a build with sanitizers}"
+  exit 77
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/crosstie-nccl.XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
+export LD_LIBRARY_PATH=$builddir/plugin/nccl${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export NCCL_TUNER_PLUGIN=crosstie
+unset NCCL_ALGO NCCL_PROTO CROSSTIE_TUNER
+
+failed=0
+check() { # WHAT TEST...: the words after WHAT are a command
+  local what=$1
+  shift
+  if "$@"; then
+    echo "ok   $what"
+  else
+    echo "FAIL $what"
+    failed=1
+  fi
+}
+
+# run NAME NODES GPUS [VARIABLE=VALUE]... [-- OPTION...]: logs in $work/NAME
+run() {
+  local name=$1 nodes=$2 gpus=$3 variables=()
+  shift 3
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do variables+=("$1") && shift; done
+  shift
+  env "${variables[@]}" timeout 120 "$rig" --nodes "$nodes" --gpus-per-node "$gpus" --timeout 60 \
+    --factor 2 --min-bytes 1K --max-bytes 16M --logdir "$work/$name" "$@" >"$work/$name.out" 2>&1
+  local rc=$?
+  [ $rc = 0 ] && grep -qx 'unsupported calls 0' "$work/$name.out" && return
+  echo "$name: ended with $rc"
+  tail -5 "$work/$name.out"
+  return 1
+}
+
+# What NCCL runs: "allreduce 65536 tree/ll", a line for each operation.
+ran() {
+  sed -n 's/.*NCCL INFO \([A-Za-z]*\): \([0-9]*\) Bytes -> Algo \([A-Z0-9_]*\) proto \([A-Z0-9]*\).*/\1 \2 \3\/\4/p' \
+    "$work/$1/rank0.log" | tr 'A-Z' 'a-z'
+}
+# What the tuner of a rank says it chose, in the same words.
+chose() { # NAME RANK [VERB]
+  sed -n "s/.*crosstie: \([a-z_]*\) \([0-9]*\) bytes: ${3:-chose} \([a-z0-9_\/]*\) .*/\1 \2 \3/p" \
+    "$work/$1/rank$2.log" | tr -d _ | sed 's/nvlstree/nvls_tree/'
+}
+obeyed() { # every choice of the tuner's is what NCCL ran for that operation
+  local choices
+  choices=$(chose "$1" 0 | sort -u)
+  [ -n "$choices" ] || { echo "  the tuner changed nothing" && return 1; }
+  [ -z "$(comm -23 <(echo "$choices") <(ran "$1" | sort -u))" ]
+}
+same() { # both runs ran the same
+  [ -n "$(ran "$1")" ] && [ "$(ran "$1")" = "$(ran "$2")" ]
+}
+differs() { ! same "$1" "$2"; }
+agreed() { # NAME RANKS: the same decisions, of the same inputs, on all ranks
+  local rank first
+  first=$(grep -o 'crosstie: [a-z_]* [0-9]* bytes.*' "$work/$1/rank0.log")
+  [ -n "$first" ] || return 1
+  for ((rank = 1; rank < $2; rank++)); do
+    [ "$(grep -o 'crosstie: [a-z_]* [0-9]* bytes.*' "$work/$1/rank$rank.log")" = "$first" ] || return 1
+  done
+}
+said() { # NAME TIMES PATTERN, by rank 0
+  [ "$(grep -cE "$3" "$work/$1/rank0.log")" = "$2" ]
+}
+
+all='--coll allreduce,allgather,reducescatter,broadcast,reduce'
+for shape in "1 2" "2 2" "3 2" "4 2"; do
+  set -- $shape
+  name=$1x$2
+  check "$name: runs with the tuner" run "$name" "$1" "$2" -- $all
+  check "$name: loaded by name" said "$name" 1 'TUNER/Plugin: Using crosstie \(v5\)'
+  check "$name: runs with the tuner off" run "$name.off" "$1" "$2" CROSSTIE_TUNER=off -- $all
+  if [ "$1" -gt 2 ]; then
+    check "$name: NCCL runs what the tuner chose" obeyed "$name"
+    check "$name: at least one size differs from NCCL alone" differs "$name" "$name.off"
+    check "$name: all ranks chose the same of the same inputs" agreed "$name" $(($1 * $2))
+  else
+    check "$name: left alone on up to 2 nodes" same "$name" "$name.off"
+  fi
+done
+
+check "shadow: runs" run shadow 4 2 CROSSTIE_TUNER=shadow -- $all
+check "shadow: says what it would choose" test -n "$(chose shadow 0 'would choose')"
+check "shadow: changes nothing" same shadow 4x2.off
+for setting in NCCL_ALGO=ring NCCL_PROTO=simple; do
+  check "$setting: runs" run user 3 1 $setting --
+  check "$setting: the tuner says once that it stands aside" said user 1 "crosstie: tuner stands aside: $setting is set"
+  check "$setting: the tuner says nothing else" said user 1 'crosstie: '
+  rm -r "$work/user"
+done
+check "bad value: the job runs" run bad 3 2 CROSSTIE_TUNER=wild --
+check "bad value: a warning names it" said bad 1 "WARN crosstie: CROSSTIE_TUNER: 'wild' is none of off.shadow.act; using act"
+check "bad value: the default holds" obeyed bad
+check "3 communicators of one node: run" run rounds1 1 2 -- --rounds 3
+check "3 communicators of one node: each has its tuner" said rounds1 3 'crosstie: tuner act: '
+check "3 communicators of 3 nodes: run" run rounds3 3 2 -- --rounds 3
+check "3 communicators of 3 nodes: each has its tuner" said rounds3 3 'crosstie: tuner act: '
+check "3 communicators of 3 nodes: same choices" \
+  test "$(chose rounds3 0 | sort | uniq -c | awk '{ print $1 }' | sort -u)" = 3
+exit $failed
