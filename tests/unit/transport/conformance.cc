@@ -52,7 +52,9 @@ std::string run_alone(const Case& one, const Transport& transport) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const auto& some : {moving_cases()}) all.insert(all.end(), some.begin(), some.end());
+  for (const auto& some :
+       {moving_cases(), ending_cases(), meeting_cases(), hostile_cases(), lane_cases()})
+    all.insert(all.end(), some.begin(), some.end());
   return all;
 }
 

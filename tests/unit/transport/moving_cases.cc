@@ -246,15 +246,6 @@ void many_peers_share_a_worker(const Transport& transport) {
 }
 
 // One that never stops putting must not keep the others from being heard.
-void blast(const Transport& transport, int socket, size_t bytes) {
-  Visitor visitor(transport, socket, bytes);
-  while (visitor.put(visitor.peer, {visitor.region, 0, bytes}, visitor.peer_key, 0, 1) ==
-         Posted::ok) {
-    visitor.poll();
-    visitor.events.clear();
-  }
-}
-
 void a_busy_peer_starves_nobody(const Transport& transport) {
   constexpr size_t kBytes = size_t{1} << 20;
   Child child([&](int socket) { blast(transport, socket, kBytes); });

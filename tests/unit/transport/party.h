@@ -4,6 +4,7 @@
 #pragma once
 #include <poll.h>
 
+#include <cstring>
 #include <deque>
 
 #include "memory/buffer.h"
@@ -155,6 +156,19 @@ inline EndpointId receive_visitor(Party& host, const Child& child) {
   tell(child.socket(), must(host.worker->listen()));
   tell(child.socket(), host.key());
   return host.await(Kind::accepted).endpoint;
+}
+
+// In a child: one large put after the other, each of other bytes, until the host has enough.
+inline void blast(const Transport& transport, int socket, size_t bytes) {
+  Visitor visitor(transport, socket, bytes);
+  for (int i = 1;; i++) {
+    std::memset(visitor.data(), i % 255 + 1, bytes);
+    if (visitor.put(visitor.peer, {visitor.region, 0, bytes}, visitor.peer_key, 0, 1) != Posted::ok)
+      break;
+    until({&visitor}, [&] { return !visitor.events.empty(); });
+    if (!visitor.take(Kind::put_done)) break;
+  }
+  visitor.await(Kind::failed);
 }
 
 inline void fill(std::span<std::byte> bytes, uint32_t seed) {
