@@ -111,9 +111,9 @@ class Worker {
   virtual Status poll(std::vector<Event>& events) = 0;
 
   // To sleep: call arm(); if it returns true, the descriptor becomes readable on the next event,
-  // and when a call that was answered `again` is worth another try. False: poll instead. Then
-  // poll before arming anew. The descriptor is the Worker's, and can be nested in a poll set of
-  // the caller's.
+  // and when a call that was answered `again` is worth another try. False: there is something to
+  // do; try again what was refused and poll, then arm anew. The descriptor is the Worker's, and
+  // can be nested in a poll set of the caller's.
   virtual int fd() const = 0;
   virtual bool arm() = 0;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How events are made and kept until the next poll.
+// What a Worker keeps for its owner: events until the next poll, and whether one that was
+// refused should try again.
 #pragma once
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "transport/endpoint.h"
 
@@ -50,6 +52,27 @@ class Events {
     return event;
   }
   std::vector<Event> events_;
+};
+
+// Whether a caller that was refused should try again before it sleeps: what it needed may have
+// come in the poll between its call and arm().
+class Retry {
+ public:
+  Posted refuse() {
+    refused_ = true;
+    return Posted::again;
+  }
+  void worthwhile() { worthwhile_ = true; }
+  // True once for what has changed, so that a caller that has lost interest can sleep.
+  bool due() {
+    const bool both = refused_ && worthwhile_;
+    if (both) refused_ = worthwhile_ = false;
+    return both;
+  }
+
+ private:
+  bool refused_ = false;
+  bool worthwhile_ = false;
 };
 
 }  // namespace crosstie

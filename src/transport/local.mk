@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += src/transport/libtransport.la
 src_transport_libtransport_la_SOURCES = \
   src/transport/endpoint.h \
   src/transport/events.h \
+  src/transport/lane.cc src/transport/lane.h \
   src/transport/options.h \
   src/transport/poller.cc src/transport/poller.h \
   src/transport/regions.h \

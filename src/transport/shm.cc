@@ -60,7 +60,7 @@ class ShmWorker final : public Worker {
  private:
   ShmLink* find(EndpointId id);
   ShmLink& add_link(State state);
-  Posted may_post(const ShmLink* link) const;
+  Posted may_post(const ShmLink* link);
   Posted refuse(ShmLink& link, std::string_view why);
 
   Status dial(ShmLink& link);
@@ -100,6 +100,7 @@ class ShmWorker final : public Worker {
   std::map<EndpointId, ShmLink> links_;
   Events events_;
   int puts_done_ = 0;  // since the last poll
+  Retry retry_;
   bool armed_ = false;
   uint32_t polls_ = 0;
   uint32_t last_ = 0;
@@ -327,7 +328,7 @@ Posted ShmWorker::deregister(RegionId id) {
     }
   }
   for (const auto& [endpoint, link] : links_)
-    if (link.mapped() && link.being_written() == static_cast<uint32_t>(id)) return Posted::again;
+    if (link.mapped() && link.being_written() == static_cast<uint32_t>(id)) return retry_.refuse();
   leaving_.erase(id);
   regions_.remove(id);
   return Posted::ok;
@@ -370,11 +371,11 @@ Result<Sent> ShmWorker::send(ShmLink& link, const Packet& packet) {
   return send_packet(link.socket.get(), packet, std::span(&descriptor, descriptor < 0 ? 0 : 1));
 }
 
-Posted ShmWorker::may_post(const ShmLink* link) const {
+Posted ShmWorker::may_post(const ShmLink* link) {
   if (!link || link->state == State::failed) return Posted::error;
   // Events that nobody has fetched must not pile up.
-  return link->state == State::ready && puts_done_ < options_.queue_depth ? Posted::ok
-                                                                          : Posted::again;
+  const bool may = link->state == State::ready && puts_done_ < options_.queue_depth;
+  return may ? Posted::ok : retry_.refuse();
 }
 
 Posted ShmWorker::refuse(ShmLink& link, std::string_view why) {
@@ -399,7 +400,7 @@ Posted ShmWorker::put(EndpointId endpoint, Source source, std::span<const std::b
   std::string why;
   const Posted posted = link->put(from, region, to, immediate, &why);
   if (posted == Posted::error) return refuse(*link, why);
-  if (posted == Posted::again) return posted;
+  if (posted == Posted::again) return retry_.refuse();
   link->counters.puts++;
   link->counters.put_bytes += source.bytes;
   if (source.bytes > 0) {
@@ -417,7 +418,8 @@ Posted ShmWorker::message(EndpointId endpoint, std::span<const std::byte> bytes)
   std::string why;
   const Posted posted = link->message(bytes, &why);
   if (posted == Posted::error) return refuse(*link, why);
-  if (posted == Posted::ok) link->counters.messages++;
+  if (posted == Posted::again) return retry_.refuse();
+  link->counters.messages++;
   return posted;
 }
 
@@ -432,7 +434,7 @@ Status ShmWorker::poll(std::vector<Event>& events) {
     if (const auto looked = look(); !looked) return looked;
     ring_alarms();
   }
-  puts_done_ = 0;
+  if (std::exchange(puts_done_, 0) > 0) retry_.worthwhile();
   events_.hand_over(events);
   return {};
 }
@@ -465,6 +467,7 @@ Result<size_t> ShmWorker::drain(ShmLink& link, size_t limit) {
 Status ShmWorker::look() {
   const auto ready = poller_.look();
   if (!ready) return pass(ready);
+  if (!ready->empty()) retry_.worthwhile();
   for (const Poller::Ready& one : *ready) handle(one);
   return {};
 }
@@ -492,7 +495,7 @@ void ShmWorker::ring_alarm(ShmLink& link) {
 }
 
 bool ShmWorker::arm() {
-  if (!events_.empty()) return false;
+  if (!events_.empty() || retry_.due()) return false;
   armed_ = true;
   bool quiet = true;
   for (auto& [id, link] : links_)
@@ -540,7 +543,7 @@ Posted ShmWorker::fence(EndpointId endpoint) {
   events_.forget(endpoint);
   if (!link->mapped()) return Posted::ok;
   link->fence();
-  return link->being_written() ? Posted::again : Posted::ok;
+  return link->being_written() ? retry_.refuse() : Posted::ok;
 }
 
 void ShmWorker::close(EndpointId endpoint) {

@@ -75,13 +75,11 @@ void ShmLink::forget_region(uint32_t region) {
 }
 
 Posted ShmLink::room(uint64_t entries, std::string* why) {
-  switch (out_.room(entries)) {
-    case ShmProducer::Room::ok:
-      return wanted_ = 0, Posted::ok;
-    case ShmProducer::Room::none:
-      return wanted_ = entries, Posted::again;
-    case ShmProducer::Room::corrupt:
-      break;
+  const auto found = out_.room(entries);
+  if (found == ShmProducer::Room::ok) return Posted::ok;
+  if (found == ShmProducer::Room::none) {
+    wanted_ = wanted_ ? std::min(wanted_, entries) : entries;
+    return Posted::again;
   }
   *why = "the ring is corrupt";
   return Posted::error;
@@ -161,7 +159,10 @@ void ShmLink::ring_bell() {
 
 bool ShmLink::arm() {
   in_.half().wakes.store(kWakeOnEntry | (wanted_ ? kWakeOnRoom : Wake{}));
-  return in_.empty() && (!wanted_ || out_.room(wanted_) == ShmProducer::Room::none);
+  if (!in_.empty()) return false;
+  if (!wanted_ || out_.room(wanted_) == ShmProducer::Room::none) return true;
+  wanted_ = 0;  // said once; whoever still wants it asks again
+  return false;
 }
 
 }  // namespace crosstie

@@ -73,7 +73,7 @@ class ShmLink {
   ShmProducer out_;
   ShmConsumer in_;
   Fd bell_;              // the peer's
-  uint64_t wanted_ = 0;  // entries for which the ring had no room
+  uint64_t wanted_ = 0;  // the fewest entries for which the ring had no room
   struct Attached {
     Buffer memory;
     std::span<std::byte> region;

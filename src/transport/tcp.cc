@@ -42,7 +42,7 @@ class TcpWorker final : public Worker {
   Posted message(EndpointId endpoint, std::span<const std::byte> bytes) override;
   Status poll(std::vector<Event>& events) override;
   int fd() const override { return poller_.fd(); }
-  bool arm() override { return events_.empty() && dirty_.empty(); }
+  bool arm() override { return events_.empty() && dirty_.empty() && !retry_.due(); }
   Posted fence(EndpointId endpoint) override;
   void close(EndpointId endpoint) override;
   EndpointCounters counters(EndpointId endpoint) const override;
@@ -51,7 +51,7 @@ class TcpWorker final : public Worker {
   TcpLink* find(EndpointId id);
   TcpLink& add_link(State state, Fd socket);
   Status watch(TcpLink& link, uint32_t events);
-  Posted may_post(const TcpLink* link) const;
+  Posted may_post(const TcpLink* link);
   void enqueue(TcpLink& link, TcpSender::Post post);
 
   void accept_strangers();
@@ -78,6 +78,7 @@ class TcpWorker final : public Worker {
   std::map<EndpointId, TcpLink> links_;
   std::vector<EndpointId> dirty_;  // links with posts that no full socket holds up
   Events events_;
+  Retry retry_;
   uint32_t last_ = 0;
 };
 
@@ -154,10 +155,11 @@ Posted TcpWorker::deregister(RegionId region) {
 
 Blob TcpWorker::key(RegionId region) const { return wire::key_of(regions_, region, nonce_); }
 
-Posted TcpWorker::may_post(const TcpLink* link) const {
+Posted TcpWorker::may_post(const TcpLink* link) {
   if (!link || link->state == State::failed) return Posted::error;
-  if (link->state != State::ready) return Posted::again;
-  return link->out.size() < static_cast<size_t>(options_.queue_depth) ? Posted::ok : Posted::again;
+  const bool may =
+      link->state == State::ready && link->out.size() < static_cast<size_t>(options_.queue_depth);
+  return may ? Posted::ok : retry_.refuse();
 }
 
 void TcpWorker::enqueue(TcpLink& link, TcpSender::Post post) {
@@ -310,7 +312,9 @@ void TcpWorker::move_in(TcpLink& link) {
 }
 
 void TcpWorker::move_out(TcpLink& link) {
+  const size_t queued = link.out.size();
   const auto flushed = link.out.flush(link.socket.get(), kBudget, link.id, events_);
+  if (link.out.size() < queued) retry_.worthwhile();
   if (!flushed) {
     // What the peer said before it left explains more than our broken pipe.
     move_in(link);
