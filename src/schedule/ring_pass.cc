@@ -11,7 +11,8 @@ class SeatPass {
   static SeatPass all_gather(const RingSeat& seat) { return {seat, 1}; }
 
   void send(Lane& lane, uint32_t t, Space from) const {
-    if (t >= slots()) lane.steps.push_back(Wait{credit(seat_.mine, t - slots()), 0});
+    if (t >= slots() && (t - slots()) % kTransfersPerCredit == 0)
+      lane.steps.push_back(Wait{credit(seat_.mine, (t - slots()) / kTransfersPerCredit), 0});
     const Part part = part_at(t);
     lane.steps.push_back(
         Put{seat_.right, data(seat_.at_right, t), {part, from, 0}, slot(seat_.at_right, part, t)});
@@ -22,8 +23,10 @@ class SeatPass {
     return slot(seat_.mine, part_at(t + 1), t);
   }
   void release(Lane& lane, uint32_t t) const {
-    if (t + slots() < seat_.size - 1)
-      lane.steps.push_back(Signal{seat_.left, credit(seat_.at_left, t)});
+    const uint32_t reuses = ring_pass_reuses(seat_.size);
+    const bool frees_all = t % kTransfersPerCredit == kTransfersPerCredit - 1 || t + 1 == reuses;
+    if (t < reuses && frees_all)
+      lane.steps.push_back(Signal{seat_.left, credit(seat_.at_left, t / kTransfersPerCredit)});
   }
 
  private:
@@ -41,15 +44,20 @@ class SeatPass {
   uint32_t data(RingSeat::Numbers at, uint32_t t) const {
     return at.flag + pass_ * ring_pass_flags(seat_.size) + t;
   }
-  uint32_t credit(RingSeat::Numbers at, uint32_t t) const { return data(at, seat_.size - 1 + t); }
+  uint32_t credit(RingSeat::Numbers at, uint32_t number) const {
+    return data(at, seat_.size - 1 + number);
+  }
 
   const RingSeat& seat_;
   uint32_t pass_;
 };
 
-// At most five steps a transfer: credit, put, data, reduction or copy, credit.
+// A transfer is a put, a wait and a reduction or copy; a credit is a signal and a wait. And one
+// step may follow that ties the pass to the next stage.
 void reserve_pass(Lane& lane, std::span<const RingSeat> seats) {
-  lane.steps.reserve(lane.steps.size() + seats.size() * 5 * (seats.front().size - 1) + 1);
+  const size_t size = seats.front().size;
+  const size_t steps = 3 * (size - 1) + 2 * ring_pass_credits(seats.front().size);
+  lane.steps.reserve(lane.steps.size() + seats.size() * steps + 1);
 }
 
 }  // namespace

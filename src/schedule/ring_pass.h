@@ -34,9 +34,15 @@ struct RingSeat {
 // Slots of a pass. Two would do to receive one transfer while the one before is reduced; twice
 // that takes up what neighbours differ in pace.
 constexpr uint32_t ring_pass_slots(uint32_t size) { return std::min(4u, size - 1); }
-// A flag for each transfer and one for each credit; a credit is sent only where a later transfer
-// of the pass needs the slot again.
-constexpr uint32_t ring_pass_flags(uint32_t size) { return 2 * (size - 1) - ring_pass_slots(size); }
+// One credit frees the slots of two transfers: half the slots, so that the other half can be
+// filled meanwhile. Only slots that a later transfer of the pass needs again are freed.
+inline constexpr uint32_t kTransfersPerCredit = 2;
+constexpr uint32_t ring_pass_reuses(uint32_t size) { return size - 1 - ring_pass_slots(size); }
+constexpr uint32_t ring_pass_credits(uint32_t size) {
+  return (ring_pass_reuses(size) + kTransfersPerCredit - 1) / kTransfersPerCredit;
+}
+// One for each transfer and one for each credit.
+constexpr uint32_t ring_pass_flags(uint32_t size) { return size - 1 + ring_pass_credits(size); }
 // Both passes.
 constexpr uint32_t ring_slots(uint32_t size) { return 2 * ring_pass_slots(size); }
 constexpr uint32_t ring_flags(uint32_t size) { return 2 * ring_pass_flags(size); }

@@ -40,9 +40,10 @@ enum class Space : uint8_t {
 };
 struct Ref {
   Part part;
-  Space space = Space::in;
-  uint32_t slot = 0;
+  Space space : 8 = Space::in;
+  uint32_t slot : 24 = 0;
 };
+static_assert(sizeof(Ref) == 16, "a large Program is mostly Refs, and made in milliseconds");
 
 // Until flag ≥ chunk + 1 − lag. Lag 0 waits for what belongs to this chunk; lag = window waits
 // until a slot's copy is free again. Flags are counters that belong to the rank that waits; each

@@ -69,12 +69,17 @@ size_t step_count(const Program& program) {
   return steps;
 }
 
+// Prints the best of a few times: the machine may be busy.
 Program timed_program(const Schedule& schedule, uint32_t rank) {
-  const auto start = std::chrono::steady_clock::now();
+  std::chrono::duration<double, std::milli> best{1e9};
+  for (int i = 0; i < 5; i++) {
+    const auto start = std::chrono::steady_clock::now();
+    const Program program = schedule.program(rank);
+    best = std::min<decltype(best)>(best, std::chrono::steady_clock::now() - start);
+  }
   Program program = schedule.program(rank);
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   cr_log_warn("%s of %u ranks: %zu steps in %.2f ms", name(schedule.frame().algorithm).data(),
-              schedule.frame().ranks, step_count(program), took.count());
+              schedule.frame().ranks, step_count(program), best.count());
   return program;
 }
 
@@ -126,11 +131,12 @@ Test(all_reduce, one_rank_a_host_leaves_the_plain_ring_and_one_host_no_ring) {
   cr_assert_eq(all_reduce(Algorithm::hierarchical, hosts_of({5})).program(0).lanes.size(), 2);
 }
 
-// At 16,384 ranks: n − 1 puts, as many waits and reductions or copies a pass, credits for all
-// transfers but the last four, and a tie between passes.
+// n − 1 transfers a pass, each a put, a wait and a reduction or copy; a credit, signalled and
+// waited for, for every two transfers but the last four.
+size_t pass_steps(size_t n) { return 3 * (n - 1) + 2 * ((n - 1 - 4 + 1) / 2); }
+
 Test(all_reduce, a_program_of_sixteen_thousand_ranks_is_made_at_once) {
   const auto shape = std::make_shared<const Shape>(Shape::regular(2048, 8));
-  const auto pass_steps = [](size_t n) { return 3 * (n - 1) + 2 * (n - 1 - 4); };
   const Schedule ring = *make_schedule(Collective::all_reduce, Algorithm::ring, shape);
   cr_assert_eq(step_count(timed_program(ring, 12345)), 2 * pass_steps(16384) + 2);
   const Schedule hierarchical =
@@ -148,7 +154,8 @@ Test(all_reduce, the_frame_is_the_most_that_any_rank_needs) {
       for (uint32_t rank = 0; rank < schedule.frame().ranks; rank++)
         for (const Lane& lane : schedule.program(rank).lanes)
           for (const Step& step : lane.steps) {
-            if (const Put* put = std::get_if<Put>(&step)) slots = std::max(slots, put->to.slot + 1);
+            if (const Put* put = std::get_if<Put>(&step))
+              slots = std::max(slots, uint32_t{put->to.slot} + 1);
             if (const Wait* wait = std::get_if<Wait>(&step))
               flags = std::max(flags, wait->flag + 1);
           }
