@@ -9,7 +9,7 @@ int report(const Session& session, const Error& error) {
 }
 
 void add_all(CLI::App& app, Session& session) {
-
+  add_topo(app, session);
   add_bench(app, session);
   add_config(app, session);
 }

@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += src/base/libbase.la
 src_base_libbase_la_SOURCES = \
   src/base/deadline.h \
   src/base/digest.h \
+  src/base/edit_distance.h \
   src/base/fmt.cc \
   src/base/handle.h \
   src/base/identity.cc src/base/identity.h \

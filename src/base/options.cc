@@ -5,25 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
+
+#include "base/edit_distance.h"
 
 namespace crosstie {
 namespace {
-
-// Edit distance (Wagner and Fischer), one row at a time.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); i++) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); j++) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
 
 // A hint is worth giving when at most a quarter of the name's own letters are wrong.
 std::string nearest(std::string_view name, std::span<const OptionRow* const> known) {
@@ -31,7 +17,7 @@ std::string nearest(std::string_view name, std::span<const OptionRow* const> kno
   std::string_view best;
   size_t least = 1 + (name.size() - kPrefix + 3) / 4;
   for (const OptionRow* row : known)
-    if (const size_t d = distance(name, row->name); d < least) least = d, best = row->name;
+    if (const size_t d = edit_distance(name, row->name); d < least) least = d, best = row->name;
   return std::string(best);
 }
 

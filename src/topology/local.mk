@@ -2,3 +2,29 @@
 # The Shape alone is what deciding and moving read of the topology.
 noinst_LTLIBRARIES += src/topology/libshape.la
 src_topology_libshape_la_SOURCES = src/topology/shape.cc src/topology/shape.h
+
+noinst_LTLIBRARIES += src/topology/libtopology.la
+src_topology_libtopology_la_SOURCES = \
+  src/topology/builder.cc src/topology/builder.h \
+  src/topology/builder_finish.cc \
+  src/topology/device.h \
+  src/topology/format/file.cc \
+  src/topology/format/formats.h \
+  src/topology/format/json.cc \
+  src/topology/format/machine_toml.cc \
+  src/topology/format/nccl_xml.cc \
+  src/topology/format/synthetic.cc \
+  src/topology/format/tree.cc \
+  src/topology/machine.h \
+  src/topology/probe/live.cc src/topology/probe/live.h \
+  src/topology/probe/nvml.cc \
+  src/topology/probe/seeing.h \
+  src/topology/probe/verbs.cc \
+  src/topology/rates.cc src/topology/rates.h \
+  src/topology/topology.h \
+  src/topology/validate.cc
+nodist_src_topology_libtopology_la_SOURCES = data/machines.cc
+src_topology_libtopology_la_CPPFLAGS = \
+  $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(PUGIXML_CFLAGS) $(IBVERBS_CFLAGS)
+topology_libs = src/topology/libtopology.la src/driver/libdriver.la src/base/libbase.la \
+  $(HWLOC_LIBS) $(PUGIXML_LIBS)

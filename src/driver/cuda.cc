@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/cuda.h"
+
+namespace crosstie {
+
+Result<Driver<Cuda>> open_cuda() {
+  auto library = open_library("libcuda.so.1");
+  if (!library) return pass(library);
+  Cuda cuda;
+  const Status found = find(*library, "cuInit", cuda.init)().and_then(
+      find(*library, "cuDriverGetVersion", cuda.driver_version));
+  if (!found) return pass(found, "libcuda.so.1");
+  if (const CudaResult result = cuda.init(0); result != kCudaSuccess)
+    return fail(Code::missing, "cuInit: CUDA error {}", static_cast<int>(result));
+  int version = 0;  // 1000 * major + 10 * minor
+  cuda.driver_version(&version);
+  return Driver<Cuda>{cuda, fmt::format("{}.{}", version / 1000, version % 1000 / 10),
+                      std::move(*library)};
+}
+
+}  // namespace crosstie

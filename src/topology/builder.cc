@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sightings: recognising devices and merging what is told of them.
+#include "topology/builder.h"
+
+namespace crosstie {
+namespace {
+
+// Under which a device can be found again. A port is known within its NIC only: names of ports
+// repeat in files that list them under every CPU.
+std::vector<std::string> keys_of(const Device& d) {
+  const std::string_view kind = name(d.kind);
+  const Identity& id = d.identity;
+  if (d.kind == DeviceKind::port)
+    return {fmt::format("port {} {} {}", d.parent, id.name, id.number.value_or(0))};
+  std::vector<std::string> keys;
+  if (!id.uuid.empty()) keys.push_back(fmt::format("uuid {}", id.uuid));
+  if (id.bdf) keys.push_back(fmt::format("{} at {}", kind, to_text(*id.bdf)));
+  if (id.number) keys.push_back(fmt::format("{} number {}", kind, *id.number));
+  if (!id.name.empty()) keys.push_back(fmt::format("{} named {}", kind, id.name));
+  return keys;
+}
+
+bool contradict(const Identity& a, const Identity& b) {
+  return (!a.uuid.empty() && !b.uuid.empty() && a.uuid != b.uuid) ||
+         (a.bdf && b.bdf && *a.bdf != *b.bdf);
+}
+
+void merge_identity(Identity& into, const Identity& seen) {
+  if (!into.bdf) into.bdf = seen.bdf;
+  if (into.uuid.empty()) into.uuid = seen.uuid;
+  if (!into.guid) into.guid = seen.guid;
+  if (!into.number) into.number = seen.number;
+  if (into.name.empty()) into.name = seen.name;
+}
+
+// The better known one stays; of equals the first. False where equals disagree.
+template <class T>
+bool merge_property(Property<T>& into, const Property<T>& seen) {
+  if (!seen) return true;
+  if (!into || into->from < seen->from) {
+    into = seen;
+    return true;
+  }
+  return into->from > seen->from || into->value == seen->value;
+}
+
+}  // namespace
+
+Builder::Builder(std::string name, std::string source) {
+  parts_.name = std::move(name);
+  parts_.source = std::move(source);
+}
+
+uint32_t Builder::see(Device seen) {
+  const auto keys = keys_of(seen);
+  uint32_t index = recognise(keys, seen);
+  if (index != kNoDevice) {
+    merge(index, seen);
+  } else {
+    index = static_cast<uint32_t>(devices_.size());
+    devices_.push_back(std::move(seen));
+  }
+  for (const auto& key : keys) by_key_.emplace(key, index);
+  return index;
+}
+
+uint32_t Builder::recognise(const std::vector<std::string>& keys, const Device& seen) const {
+  for (const auto& key : keys) {
+    const auto found = by_key_.find(key);
+    if (found != by_key_.end() && !contradict(devices_[found->second].identity, seen.identity))
+      return found->second;
+  }
+  return kNoDevice;
+}
+
+void Builder::merge(uint32_t index, const Device& seen) {
+  Device& d = devices_[index];
+  merge_identity(d.identity, seen.identity);
+  if (d.label.empty()) d.label = seen.label;
+  const bool agree = merge_property(d.model, seen.model) & merge_property(d.cpu, seen.cpu) &
+                     merge_property(d.pcie_speed, seen.pcie_speed) &
+                     merge_property(d.pcie_lanes, seen.pcie_lanes) &
+                     merge_property(d.compute_capability, seen.compute_capability) &
+                     merge_property(d.line_rate, seen.line_rate) &
+                     merge_property(d.latency, seen.latency) &
+                     merge_property(d.gpu_direct, seen.gpu_direct);
+  if (!agree) gap(index, "is told twice, differently", "the first");
+  if (seen.parent != kNoDevice) adopt(index, seen.parent);
+}
+
+void Builder::adopt(uint32_t index, uint32_t parent) {
+  Device& d = devices_[index];
+  if (d.parent == parent) return;
+  if (d.parent != kNoDevice || is_within(parent, index))
+    gap(index, "is listed in several places", "the first");
+  else
+    d.parent = parent;
+}
+
+bool Builder::is_within(uint32_t device, uint32_t ancestor) const {
+  for (; device != kNoDevice; device = devices_[device].parent)
+    if (device == ancestor) return true;
+  return false;
+}
+
+void Builder::link(uint32_t from, uint32_t to, const Bundle& bundle) {
+  if (from == to) return gap(from, "a link names its own end as target", "no such link");
+  const auto [found, is_new] = links_.emplace(Ends{from, to, bundle.type}, bundle);
+  if (is_new) return;
+  Bundle& known = found->second;
+  known.count += bundle.count;
+  if (known.bandwidth && bundle.bandwidth)
+    known.bandwidth->value.bytes_per_second += bundle.bandwidth->value.bytes_per_second;
+}
+
+void Builder::link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, const Bundle& bundle) {
+  open_links_.push_back({from, to, kind, bundle});
+}
+
+void Builder::gap(uint32_t device, std::string missing, std::string assumed) {
+  gaps_.push_back({device, {{}, std::move(missing), std::move(assumed)}});
+}
+
+void Builder::gap(std::string device, std::string missing, std::string assumed) {
+  gaps_.push_back({kNoDevice, {std::move(device), std::move(missing), std::move(assumed)}});
+}
+
+}  // namespace crosstie

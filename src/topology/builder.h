@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a Machine out of sightings, from one source or several. The only place where sightings
+// are merged; it does so by identity, and notes as a gap what does not fit together.
+#pragma once
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "topology/machine.h"
+
+namespace crosstie {
+
+class Builder {
+ public:
+  Builder(std::string name, std::string source);
+
+  // Merges the sighting with what is known of the same device, else adds it. Returns its index
+  // in this Builder, which later sightings name as their parent.
+  uint32_t see(Device seen);
+
+  // `count` links of one end to another, as told by `from`. What both ends tell is one bundle;
+  // what one end tells twice adds up. Without a bandwidth the usual one of the type is assumed.
+  struct Bundle {
+    LinkType type = LinkType::nvlink;
+    uint32_t count = 1;
+    Property<Bandwidth> bandwidth{};  // of the whole bundle
+  };
+  void link(uint32_t from, uint32_t to, const Bundle& bundle);
+  // To a device that may be seen later only. If it never is: an NVSwitch is taken as seen
+  // (containers and VMs hide them), any other leaves a gap.
+  void link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, const Bundle& bundle);
+
+  void gap(uint32_t device, std::string missing, std::string assumed = {});
+  void gap(std::string device, std::string missing, std::string assumed = {});
+
+  const Device& device(uint32_t index) const { return devices_[index]; }
+  bool empty() const { return devices_.empty(); }
+
+  // Fills in what no source told, with a gap for each, and checks the outcome.
+  Result<Machine> build() &&;
+
+ private:
+  struct OpenLink {
+    uint32_t from;
+    Bdf to;
+    DeviceKind kind;
+    Bundle bundle;
+  };
+  struct OpenGap {
+    uint32_t device;
+    Gap gap;
+  };
+  using Ends = std::tuple<uint32_t, uint32_t, LinkType>;
+
+  uint32_t recognise(const std::vector<std::string>& keys, const Device& seen) const;
+  void merge(uint32_t index, const Device& seen);
+  void adopt(uint32_t index, uint32_t parent);
+  bool is_within(uint32_t device, uint32_t ancestor) const;
+
+  // builder_finish.cc
+  void resolve_open_links();
+  void adopt_orphans();
+  void assume_properties();
+  void assume_pcie(uint32_t index);
+  void link_parents();
+  void link_numa_nodes();
+  Bundle bundle_to_parent(const Device& device) const;
+  std::pair<uint32_t, Property<Bandwidth>> bundle_between(const Ends& ends, const Bundle& bundle);
+  Property<Bandwidth> nvlink_rate(uint32_t a, uint32_t b);
+  std::vector<Link> merge_link_ends();
+  std::vector<uint32_t> depth_first() const;
+  void give_labels(const std::vector<uint32_t>& order);
+  std::vector<Gap> close_gaps();
+
+  Machine::Parts parts_;
+  std::vector<Device> devices_;
+  std::unordered_map<std::string, uint32_t> by_key_;
+  std::map<Ends, Bundle> links_;  // from, to, type
+  std::vector<OpenLink> open_links_;
+  std::vector<OpenGap> gaps_;
+};
+
+}  // namespace crosstie

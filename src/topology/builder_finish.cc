@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// From sightings to a Machine: links are closed, what no source told is assumed and noted,
+// devices are put in order and named.
+#include <algorithm>
+#include <set>
+
+#include "topology/builder.h"
+#include "topology/rates.h"
+
+namespace crosstie {
+namespace {
+
+// NUMA nodes are joined all to all, so their number must stay small; the largest machines that
+// Linux runs on have 64.
+constexpr size_t kMostNumaNodes = 256;
+
+bool on_pci(const Device& d) {
+  return d.kind == DeviceKind::pci_switch || d.kind == DeviceKind::gpu || d.kind == DeviceKind::nic;
+}
+
+// Network devices without a PCI function (bridges, tunnels) have no PCIe link either.
+bool has_pcie_link(const Device& d) {
+  return on_pci(d) && !(d.kind == DeviceKind::nic && !d.identity.name.empty());
+}
+
+std::vector<uint32_t> of_kind(const std::vector<Device>& devices, DeviceKind kind) {
+  std::vector<uint32_t> out;
+  for (uint32_t i = 0; i < devices.size(); i++)
+    if (devices[i].kind == kind) out.push_back(i);
+  return out;
+}
+
+std::string default_label(const Device& d, std::map<DeviceKind, uint32_t>& counters) {
+  if (d.kind == DeviceKind::port && !d.identity.name.empty()) return d.identity.name;
+  const bool numbered = d.kind == DeviceKind::numa || d.kind == DeviceKind::cpu;
+  const std::string_view stem = d.kind == DeviceKind::pci_switch ? "switch" : name(d.kind);
+  const uint32_t next = counters[d.kind]++;
+  return fmt::format("{}{}", stem, numbered ? d.identity.number.value_or(next) : next);
+}
+
+}  // namespace
+
+Result<Machine> Builder::build() && {
+  resolve_open_links();
+  adopt_orphans();
+  if (of_kind(devices_, DeviceKind::numa).size() > kMostNumaNodes)
+    return fail(Code::unsupported, "more than {} NUMA nodes", kMostNumaNodes);
+  assume_properties();
+  link_parents();
+  link_numa_nodes();
+  const auto order = depth_first();
+  give_labels(order);
+  std::vector<uint32_t> place(devices_.size());
+  for (uint32_t i = 0; i < order.size(); i++) place[order[i]] = i;
+  parts_.links = merge_link_ends();
+  for (Link& link : parts_.links)
+    std::tie(link.a, link.b) = std::minmax({place[link.a], place[link.b]});
+  std::ranges::sort(parts_.links, {}, [](const Link& l) { return std::tuple(l.a, l.b, l.type); });
+  parts_.gaps = close_gaps();
+  for (const uint32_t i : order) {
+    Device& d = devices_[i];
+    if (d.parent != kNoDevice) d.parent = place[d.parent];
+    parts_.devices.push_back(std::move(d));
+  }
+  Machine machine(std::move(parts_));
+  if (const Status valid = validate(machine); !valid) return pass(valid);
+  return machine;
+}
+
+void Builder::resolve_open_links() {
+  for (const OpenLink& open : open_links_) {
+    const std::string address = to_text(open.to);
+    uint32_t to = kNoDevice;
+    for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::nvswitch, DeviceKind::pci_switch})
+      if (const auto found = by_key_.find(fmt::format("{} at {}", name(kind), address));
+          to == kNoDevice && found != by_key_.end())
+        to = found->second;
+    if (to == kNoDevice && open.kind == DeviceKind::nvswitch)
+      to = see({.kind = open.kind, .identity = {.bdf = open.to}});
+    if (to == kNoDevice)
+      gap(open.from,
+          fmt::format("{} to {}, which is not described", name(open.bundle.type), address),
+          "no such link");
+    else
+      link(open.from, to, open.bundle);
+  }
+}
+
+// A device whose NUMA node nobody told (numa_node −1 in sysfs) must not become an island.
+void Builder::adopt_orphans() {
+  auto nodes = of_kind(devices_, DeviceKind::numa);
+  if (nodes.empty()) {
+    nodes.push_back(see({.kind = DeviceKind::numa, .identity = {.number = 0}}));
+    gap(nodes[0], "no NUMA node is described", "one that holds everything");
+  }
+  for (uint32_t i = 0; i < devices_.size(); i++) {
+    if (!on_pci(devices_[i]) || devices_[i].parent != kNoDevice) continue;
+    devices_[i].parent = nodes[0];
+    if (nodes.size() > 1) gap(i, "its NUMA node is not known", "the first");
+  }
+}
+
+void Builder::assume_properties() {
+  for (uint32_t i = 0; i < devices_.size(); i++) {
+    Device& d = devices_[i];
+    if (has_pcie_link(d)) assume_pcie(i);
+    if (d.kind == DeviceKind::port && !d.line_rate) {
+      gap(i, "its speed is not known", "10 Gb/s");
+      d.line_rate = known(kAssumedLineRate, Provenance::assumed);
+    }
+  }
+}
+
+void Builder::assume_pcie(uint32_t index) {
+  Device& d = devices_[index];
+  if (!d.pcie_speed && !d.pcie_lanes)
+    gap(index, "its PCIe speed and width are not known", "8 GT/s x16");
+  else if (!d.pcie_speed)
+    gap(index, "its PCIe speed is not known", "8 GT/s");
+  else if (!d.pcie_lanes)
+    gap(index, "its PCIe width is not known", "x16");
+  if (!d.pcie_speed) d.pcie_speed = known(kAssumedPcieSpeed, Provenance::assumed);
+  if (!d.pcie_lanes) d.pcie_lanes = known(kAssumedPcieLanes, Provenance::assumed);
+}
+
+// What a device reaches the rest of the host through.
+Builder::Bundle Builder::bundle_to_parent(const Device& d) const {
+  if (d.kind == DeviceKind::port) return {LinkType::net, 1, d.line_rate};
+  if (!has_pcie_link(d)) return {LinkType::local, 1, known(kLocal, Provenance::assumed)};
+  return {LinkType::pci, 1,
+          known(pcie_bandwidth(d.pcie_speed->value, d.pcie_lanes->value),
+                std::min(d.pcie_speed->from, d.pcie_lanes->from))};
+}
+
+void Builder::link_parents() {
+  for (uint32_t i = 0; i < devices_.size(); i++) {
+    const Device& d = devices_[i];
+    if (d.kind == DeviceKind::port || on_pci(d)) link(d.parent, i, bundle_to_parent(d));
+  }
+}
+
+void Builder::link_numa_nodes() {
+  const auto nodes = of_kind(devices_, DeviceKind::numa);
+  if (nodes.size() < 2) return;
+  for (const uint32_t a : nodes) {
+    const auto& cpu = devices_[a].cpu;
+    auto rate = cpu ? sys_bandwidth(cpu->value) : std::nullopt;
+    if (!rate) {
+      rate = kAssumedSysBandwidth;
+      gap(a, "what joins its CPU to the others is not known", to_text(*rate));
+    }
+    for (const uint32_t b : nodes)
+      if (a < b) link(a, b, {LinkType::sys, 1, known(*rate, Provenance::assumed)});
+  }
+}
+
+// The slower end's rate, which is what NCCL reckons with too.
+Property<Bandwidth> Builder::nvlink_rate(uint32_t a, uint32_t b) {
+  int capability = 0;
+  for (const uint32_t end : {a, b})
+    if (const auto& known = devices_[end].compute_capability)
+      capability = capability == 0 ? known->value : std::min(capability, known->value);
+  if (capability == 0) gap(a, "its generation of NVLink is not known", "20 GB/s a link");
+  return known(nvlink_bandwidth(capability), Provenance::assumed);
+}
+
+std::pair<uint32_t, Property<Bandwidth>> Builder::bundle_between(const Ends& ends,
+                                                                 const Bundle& bundle) {
+  const auto [from, to, type] = ends;
+  const auto back = links_.find(Ends{to, from, type});
+  uint32_t count = bundle.count;
+  if (back != links_.end() && back->second.count != count) {
+    gap(from,
+        fmt::format("tells {} {} where the other end tells {}", count, name(type),
+                    back->second.count),
+        "the larger");
+    count = std::max(count, back->second.count);
+  }
+  if (bundle.bandwidth || type != LinkType::nvlink) return {count, bundle.bandwidth};
+  auto rate = nvlink_rate(from, to);
+  rate->value.bytes_per_second *= count;
+  return {count, rate};
+}
+
+std::vector<Link> Builder::merge_link_ends() {
+  std::vector<Link> out;
+  for (const auto& [ends, bundle] : links_) {
+    const auto [from, to, type] = ends;
+    if (from > to && links_.contains(Ends{to, from, type})) continue;
+    const auto [count, bandwidth] = bundle_between(ends, bundle);
+    if (!bandwidth) gap(from, fmt::format("the speed of its {} is not known", name(type)));
+    out.push_back({from, to, type, count, bandwidth});
+  }
+  return out;
+}
+
+std::vector<uint32_t> Builder::depth_first() const {
+  std::vector<std::vector<uint32_t>> children(devices_.size());
+  std::vector<uint32_t> order, waiting;
+  for (uint32_t i = static_cast<uint32_t>(devices_.size()); i-- > 0;) {
+    const uint32_t parent = devices_[i].parent;
+    (parent == kNoDevice ? waiting : children[parent]).push_back(i);
+  }
+  while (!waiting.empty()) {
+    const uint32_t next = waiting.back();
+    waiting.pop_back();
+    order.push_back(next);
+    waiting.insert(waiting.end(), children[next].begin(), children[next].end());
+  }
+  return order;
+}
+
+void Builder::give_labels(const std::vector<uint32_t>& order) {
+  std::map<DeviceKind, uint32_t> counters;
+  std::map<std::string, uint32_t> uses;
+  for (const uint32_t i : order) {
+    Device& d = devices_[i];
+    if (d.label.empty()) d.label = default_label(d, counters);
+    const uint32_t earlier = uses[d.label]++;
+    if (earlier > 0) d.label += fmt::format("#{}", earlier + 1);
+  }
+}
+
+std::vector<Gap> Builder::close_gaps() {
+  std::vector<Gap> out;
+  std::set<std::tuple<std::string, std::string>> said;
+  for (OpenGap& open : gaps_) {
+    if (open.device != kNoDevice) open.gap.device = devices_[open.device].label;
+    if (said.emplace(open.gap.device, open.gap.missing).second) out.push_back(std::move(open.gap));
+  }
+  return out;
+}
+
+}  // namespace crosstie

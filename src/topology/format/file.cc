@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topology files: what every format has in common.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/handle.h"
+#include "topology/format/formats.h"
+
+namespace crosstie {
+namespace {
+
+// Far above any real one: NCCL's files of the largest hosts are under 1 MB.
+constexpr off_t kLargest = 64 << 20;
+
+Result<size_t> usable_size(int fd) {
+  struct stat about {};
+  if (::fstat(fd, &about) != 0) return fail_errno(Code::io, "cannot be examined");
+  if (S_ISDIR(about.st_mode)) return fail(Code::invalid, "is a directory, not a file");
+  if (!S_ISREG(about.st_mode)) return fail(Code::invalid, "is not a regular file");
+  if (about.st_size == 0) return fail(Code::invalid, "is empty");
+  if (about.st_size > kLargest)
+    return fail(Code::invalid, "is {} bytes long; a topology has at most {}M", about.st_size,
+                kLargest >> 20);
+  return static_cast<size_t>(about.st_size);
+}
+
+Result<std::string> read_whole(const std::filesystem::path& file) {
+  // Without O_NONBLOCK a FIFO would wait for its writer.
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return fail_errno(Code::io, "cannot be opened");
+  const auto size = usable_size(fd.get());
+  if (!size) return pass(size);
+  std::string text(*size, '\0');
+  size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = ::read(fd.get(), text.data() + have, text.size() - have);
+    if (got < 0) return fail_errno(Code::io, "cannot be read");
+    if (got == 0) break;
+    have += static_cast<size_t>(got);
+  }
+  text.resize(have);
+  return text;
+}
+
+Status expect_text(std::string_view text) {
+  const size_t zero = text.find('\0');
+  if (zero == std::string_view::npos) return {};
+  return fail(Code::invalid, "is binary (byte {} is zero), not a topology", zero);
+}
+
+bool is_xml(const std::filesystem::path& file, std::string_view text) {
+  if (file.extension() == ".xml") return true;
+  if (file.extension() == ".toml") return false;
+  const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  return first != std::string_view::npos && text[first] == '<';
+}
+
+}  // namespace
+
+Result<Topology> read_topology_file(const std::filesystem::path& file) {
+  const auto text = read_whole(file);
+  if (!text) return pass(text, file.native());
+  if (const Status right = expect_text(*text); !right) return pass(right, file.native());
+  auto machine = is_xml(file, *text) ? read_nccl_xml(*text, file.native())
+                                     : read_machine_toml(*text, file.native());
+  if (!machine) return pass(machine, file.native());
+  return single_host(std::move(*machine));
+}
+
+}  // namespace crosstie

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads NCCL's topology XML. Schema as of NCCL 2.30 (src/graph/xml.cc): system > cpu > pci >
+// gpu, nic > net; nvlink, c2c and RCCL's xgmi beneath gpu. NCCL's own parser is stricter about
+// spelling (one blank between attributes, no entities); we read whatever is XML.
+#include <algorithm>
+#include <array>
+#include <pugixml.hpp>
+
+#include "topology/builder.h"
+#include "topology/format/formats.h"
+#include "topology/rates.h"
+
+namespace crosstie {
+namespace {
+
+using pugi::xml_node;
+
+// Deeper than any PCI hierarchy (a bus number has 8 bits, and real trees end after some 10
+// levels); keeps recursion bounded whatever the file says.
+constexpr int kDeepest = 64;
+
+constexpr Provenance kFile = Provenance::file;
+
+struct Element {
+  std::string_view name;
+  std::string_view attributes;  // each between blanks
+};
+constexpr std::array<Element, 10> kElements = {{
+    {"system", " version name "},
+    {"cpu", " numaid host_hash affinity arch vendor familyid modelid "},
+    {"pci", " busid class vendor device subsystem_vendor subsystem_device link_speed link_width "},
+    {"gpu", " dev sm rank gdr gcn arch "},
+    {"nvlink", " target count tclass "},
+    {"xgmi", " target count tclass "},
+    {"c2c", " bw count "},
+    {"nic", " "},
+    {"net", " name dev speed port guid latency gdr maxconn coll keep rail plane "},
+    {"pcilink", " target "},
+}};
+
+// The class code of a PCI function, 24 bits.
+bool has_class(uint64_t code, uint64_t prefix, int bits) { return code >> (24 - bits) == prefix; }
+
+// From offsets in a text to lines as editors count them.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) {
+    for (size_t i = 0; i < text.size(); i++)
+      if (text[i] == '\n') ends_.push_back(static_cast<ptrdiff_t>(i));
+  }
+  ptrdiff_t of(ptrdiff_t offset) const {
+    return 1 + (std::ranges::lower_bound(ends_, offset) - ends_.begin());
+  }
+
+ private:
+  std::vector<ptrdiff_t> ends_;
+};
+
+class Reader {
+ public:
+  Reader(const Lines& lines, std::string name, std::string source)
+      : lines_(lines), builder_(std::move(name), std::move(source)) {}
+
+  Result<Machine> read(const xml_node& system);
+
+ private:
+  Status read_cpu(const xml_node& cpu);
+  Status read_pci(const xml_node& pci, uint32_t parent, int depth);
+  Status read_inside_pci(const xml_node& child, uint32_t device, uint32_t container, int depth);
+  void read_gpu(const xml_node& gpu, uint32_t device);
+  void read_gpu_link(const xml_node& link, uint32_t device);
+  void read_bundle(const xml_node& link, uint32_t device, LinkType type);
+  void read_c2c(const xml_node& link, uint32_t device);
+  void read_nic(const xml_node& nic, uint32_t device);
+  void read_net(const xml_node& net, uint32_t device);
+  void read_pcilink(const xml_node& link, uint32_t device);
+
+  DeviceKind kind_of(const xml_node& pci) const;
+  Device pci_function(const xml_node& pci, uint32_t parent) const;
+  Status same_host(const xml_node& cpu);
+  void unknown(const xml_node& node);
+  void check_attributes(const xml_node& node);
+  ptrdiff_t line(const xml_node& node) const { return lines_.of(node.offset_debug()); }
+
+  const Lines& lines_;
+  Builder builder_;
+  std::string host_hash_;
+  uint32_t numa_ = kNoDevice;  // that of the cpu element being read
+};
+
+std::optional<Bdf> address(const xml_node& node, const char* attribute) {
+  const auto bdf = parse_bdf(node.attribute(attribute).value());
+  return bdf ? std::optional(*bdf) : std::nullopt;
+}
+
+uint64_t whole(const xml_node& node, const char* attribute) {
+  return node.attribute(attribute).as_ullong();
+}
+
+template <class T>
+Property<T> if_positive(T value) {
+  return value > T{} ? known(value, kFile) : Property<T>{};
+}
+
+Property<bool> flag(const xml_node& node, const char* attribute) {
+  const auto found = node.attribute(attribute);
+  return found ? known(found.as_int() != 0, kFile) : Property<bool>{};
+}
+
+Result<Machine> Reader::read(const xml_node& system) {
+  const std::string_view version = system.attribute("version").value();
+  if (version != "1")
+    builder_.gap("system", fmt::format("its version is '{}', not 1", version),
+                 "that it means the same");
+  check_attributes(system);
+  for (const xml_node& child : system.children()) {
+    if (child.type() != pugi::node_element) continue;
+    if (std::string_view(child.name()) != "cpu") {
+      unknown(child);
+    } else if (const Status read = read_cpu(child); !read) {
+      return pass(read);
+    }
+  }
+  if (builder_.empty()) return fail(Code::invalid, "describes no cpu, hence nothing");
+  return std::move(builder_).build();
+}
+
+// NCCL fuses the hosts of an NVLink domain into one file.
+Status Reader::same_host(const xml_node& cpu) {
+  const std::string hash = cpu.attribute("host_hash").value();
+  if (host_hash_.empty()) host_hash_ = hash;
+  if (hash.empty() || hash == host_hash_) return {};
+  return fail(Code::unsupported,
+              "line {}: describes several hosts (another host_hash); a file of "
+              "one host is needed",
+              line(cpu));
+}
+
+Status Reader::read_cpu(const xml_node& cpu) {
+  if (const Status same = same_host(cpu); !same) return same;
+  check_attributes(cpu);
+  Device numa{.kind = DeviceKind::numa};
+  if (cpu.attribute("numaid")) numa.identity.number = cpu.attribute("numaid").as_uint();
+  if (cpu.attribute("arch") || cpu.attribute("vendor"))
+    numa.cpu =
+        known(CpuModel{cpu.attribute("arch").value(), cpu.attribute("vendor").value(),
+                       cpu.attribute("familyid").as_int(), cpu.attribute("modelid").as_int()},
+              kFile);
+  numa_ = builder_.see(numa);
+  for (const xml_node& child : cpu.children()) {
+    const std::string_view name = child.name();
+    if (name == "pci") {
+      if (const Status read = read_pci(child, numa_, 0); !read) return read;
+    } else if (name == "nic") {
+      read_nic(child, numa_);
+    } else {
+      unknown(child);
+    }
+  }
+  return {};
+}
+
+// NCCL's prefixes; 0x12 (processing accelerator) is how AMD's MI300 presents itself.
+DeviceKind Reader::kind_of(const xml_node& pci) const {
+  const uint64_t code = whole(pci, "class");
+  if (pci.child("gpu") || has_class(code, 0x03, 8) || has_class(code, 0x12, 8))
+    return DeviceKind::gpu;
+  if (has_class(code, 0x02, 8)) return DeviceKind::nic;
+  if (has_class(code, 0x0680, 16)) return DeviceKind::nvswitch;
+  return pci.child("nic") && !has_class(code, 0x06, 8) ? DeviceKind::nic : DeviceKind::pci_switch;
+}
+
+Device Reader::pci_function(const xml_node& pci, uint32_t parent) const {
+  Device d{.kind = kind_of(pci), .parent = parent};
+  d.identity.bdf = address(pci, "busid");
+  d.pcie_speed = if_positive(pci.attribute("link_speed").as_double());
+  d.pcie_lanes = if_positive(pci.attribute("link_width").as_int());
+  if (const xml_node gpu = pci.child("gpu")) {
+    d.label = fmt::format("gpu{}", gpu.attribute("dev").value());
+    d.compute_capability = if_positive(gpu.attribute("sm").as_int());
+    d.gpu_direct = flag(gpu, "gdr");
+  }
+  return d;
+}
+
+Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
+  if (depth == kDeepest)
+    return fail(Code::invalid, "line {}: pci elements nested more than {} deep", line(pci),
+                kDeepest);
+  check_attributes(pci);
+  const uint32_t device = builder_.see(pci_function(pci, parent));
+  if (!address(pci, "busid"))
+    builder_.gap(device, fmt::format("its busid in line {} is no PCI address", line(pci)));
+  const bool is_switch = kind_of(pci) == DeviceKind::pci_switch;
+  if (is_switch && !has_class(whole(pci, "class"), 0x0604, 16) &&
+      !has_class(whole(pci, "class"), 0x0801, 16))
+    builder_.gap(device, "its class tells neither GPU, NIC nor bridge", "a PCIe switch");
+  const uint32_t container = kind_of(pci) == DeviceKind::nvswitch ? parent : device;
+  for (const xml_node& child : pci.children())
+    if (const Status read = read_inside_pci(child, device, container, depth); !read) return read;
+  return {};
+}
+
+Status Reader::read_inside_pci(const xml_node& child, uint32_t device, uint32_t container,
+                               int depth) {
+  const std::string_view name = child.name();
+  if (name == "pci") return read_pci(child, container, depth + 1);
+  if (name == "gpu")
+    read_gpu(child, device);
+  else if (name == "nic")
+    read_nic(child, container);
+  else if (name == "pcilink")
+    read_pcilink(child, device);
+  else
+    unknown(child);
+  return {};
+}
+
+// What the gpu element says of its function was read with that.
+void Reader::read_gpu(const xml_node& gpu, uint32_t device) {
+  check_attributes(gpu);
+  if (gpu.previous_sibling("gpu"))
+    return builder_.gap(device, "another gpu element of the same PCI function", "not a device");
+  for (const xml_node& link : gpu.children()) read_gpu_link(link, device);
+}
+
+void Reader::read_gpu_link(const xml_node& link, uint32_t device) {
+  const std::string_view name = link.name();
+  if (name == "nvlink")
+    read_bundle(link, device, LinkType::nvlink);
+  else if (name == "xgmi")
+    read_bundle(link, device, LinkType::xgmi);
+  else if (name == "c2c")
+    read_c2c(link, device);
+  else
+    unknown(link);
+}
+
+void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
+  check_attributes(link);
+  const uint64_t code = whole(link, "tclass");
+  const uint32_t count = link.attribute("count").as_uint(1);
+  const auto target = address(link, "target");
+  if (count == 0) return builder_.gap(device, "a link with count 0", "no such link");
+  if (has_class(code, 0x068001, 24)) return builder_.link(device, numa_, {type, count});
+  if (!target) return builder_.gap(device, "a link whose target is no PCI address", "no such link");
+  const bool to_switch = has_class(code, 0x0680, 16);
+  builder_.link_to_address(device, *target, to_switch ? DeviceKind::nvswitch : DeviceKind::gpu,
+                           {type, count});
+}
+
+void Reader::read_c2c(const xml_node& link, uint32_t device) {
+  check_attributes(link);
+  const uint32_t count = std::max(1u, link.attribute("count").as_uint(1));
+  const auto rate = if_positive(gigabytes(link.attribute("bw").as_double() * count / 1000));
+  builder_.link(device, numa_, {LinkType::c2c, count, rate});
+}
+
+// Beneath a NUMA node or switch: network devices that are no PCI function (bridges, tunnels,
+// NCCL's merged NICs). Such are known by name, as NCCL lists them under every cpu.
+void Reader::read_nic(const xml_node& nic, uint32_t device) {
+  check_attributes(nic);
+  for (const xml_node& net : nic.children()) {
+    if (std::string_view(net.name()) != "net") {
+      unknown(net);
+    } else if (builder_.device(device).kind == DeviceKind::nic) {
+      read_net(net, device);
+    } else {
+      Device bare{.kind = DeviceKind::nic, .parent = device};
+      bare.identity.name = net.attribute("name").as_string("unnamed");
+      const uint32_t owner = builder_.see(bare);
+      builder_.gap(owner, "it has no PCI function", "it sits by the CPU");
+      read_net(net, owner);
+    }
+  }
+}
+
+void Reader::read_net(const xml_node& net, uint32_t device) {
+  check_attributes(net);
+  Device port{.kind = DeviceKind::port, .parent = device};
+  port.identity.name = net.attribute("name").value();
+  port.identity.number = net.attribute("port").as_uint();
+  if (const uint64_t guid = whole(net, "guid"); guid != 0) port.identity.guid = guid;
+  port.line_rate = if_positive(gigabits(net.attribute("speed").as_double() / 1000));
+  if (net.attribute("latency"))
+    port.latency = known(microseconds(net.attribute("latency").as_double()), kFile);
+  port.gpu_direct = flag(net, "gdr");
+  builder_.see(port);
+}
+
+// Two virtual switches of one Broadcom chip.
+void Reader::read_pcilink(const xml_node& link, uint32_t device) {
+  check_attributes(link);
+  if (const auto target = address(link, "target"))
+    builder_.link_to_address(device, *target, DeviceKind::pci_switch,
+                             {LinkType::local, 1, known(kLocal, Provenance::assumed)});
+}
+
+void Reader::unknown(const xml_node& node) {
+  if (node.type() != pugi::node_element) return;
+  builder_.gap(fmt::format("<{}>", node.name()),
+               fmt::format("element of line {} is not known here", line(node)), "nothing");
+}
+
+void Reader::check_attributes(const xml_node& node) {
+  const auto element = std::ranges::find(kElements, std::string_view(node.name()), &Element::name);
+  for (const auto& attribute : node.attributes())
+    if (element->attributes.find(fmt::format(" {} ", attribute.name())) == std::string_view::npos)
+      builder_.gap(fmt::format("<{}>", node.name()),
+                   fmt::format("attribute {} is not known here", attribute.name()), "nothing");
+}
+
+Status expect_system(const xml_node& root) {
+  const std::string_view name = root.name();
+  if (name == "system") return {};
+  if (name == "topology")
+    return fail(Code::unsupported, "is an hwloc topology; those are not read yet, give NCCL's XML");
+  if (name == "graphs")
+    return fail(Code::invalid, "holds NCCL graphs (NCCL_GRAPH_FILE), not a topology");
+  return fail(Code::invalid, "root element <{}>, where NCCL's topologies have <system>", name);
+}
+
+}  // namespace
+
+Result<Machine> read_nccl_xml(std::string_view text, std::string source) {
+  const Lines lines(text);
+  pugi::xml_document document;
+  const auto parsed = document.load_buffer(text.data(), text.size());
+  if (!parsed)
+    return fail(Code::invalid, "line {}: {}", lines.of(parsed.offset), parsed.description());
+  const xml_node root = document.document_element();
+  if (!root) return fail(Code::invalid, "no element in it");
+  if (const Status right = expect_system(root); !right) return pass(right);
+  std::string name = root.attribute("name").as_string("host");
+  return Reader(lines, std::move(name), std::move(source)).read(root);
+}
+
+}  // namespace crosstie

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Topologies by name: "[COUNTx] MACHINE".
+#include <algorithm>
+#include <charconv>
+
+#include "base/edit_distance.h"
+#include "topology/format/formats.h"
+
+namespace crosstie {
+namespace {
+
+constexpr uint32_t kMostHosts = 1 << 20;
+
+struct Wish {
+  uint32_t hosts = 1;
+  std::string_view machine;
+};
+
+std::string_view trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+Result<Wish> parse(std::string_view text) {
+  Wish wish{1, trim(text)};
+  uint32_t count = 0;
+  const char* const begin = wish.machine.data();
+  const char* const end = begin + wish.machine.size();
+  const auto [after, error] = std::from_chars(begin, end, count);
+  if (after == begin || after == end || *after != 'x') return wish;
+  if (error != std::errc() || count == 0 || count > kMostHosts)
+    return fail(Code::invalid, "'{}': the number of hosts must be from 1 to {}", text, kMostHosts);
+  return Wish{count, trim({after + 1, static_cast<size_t>(end - after - 1)})};
+}
+
+// "; did you mean X?" where a known name is at most three letters off.
+std::string hint_for(std::string_view wanted) {
+  std::string_view nearest;
+  size_t least = 4;
+  for (const KnownMachine& m : known_machines())
+    if (const size_t d = edit_distance(wanted, m.name); d < least) least = d, nearest = m.name;
+  return nearest.empty() ? std::string() : fmt::format("; did you mean {}?", nearest);
+}
+
+tl::unexpected<Error> unknown_machine(std::string_view wanted) {
+  std::vector<std::string_view> names;
+  for (const KnownMachine& m : known_machines()) names.push_back(m.name);
+  return fail(Code::invalid, "'{}' is neither a file nor one of the known machines {}{}", wanted,
+              fmt::join(names, ", "), hint_for(wanted));
+}
+
+std::string host_name(std::string_view machine, uint32_t index, uint32_t hosts) {
+  return hosts == 1 ? std::string(machine) : fmt::format("{}-{}", machine, index);
+}
+
+}  // namespace
+
+Result<Topology> read_synthetic(std::string_view text) {
+  const auto wish = parse(text);
+  if (!wish) return pass(wish);
+  const auto known = std::ranges::find(known_machines(), wish->machine, &KnownMachine::name);
+  if (known == known_machines().end()) return unknown_machine(wish->machine);
+  auto machine = read_machine_toml(known->toml, "built-in description");
+  if (!machine) return pass(machine, known->name);
+  const auto shared = std::make_shared<const Machine>(std::move(*machine));
+  Topology topology;
+  for (uint32_t i = 0; i < wish->hosts; i++)
+    topology.hosts.push_back({host_name(known->name, i, wish->hosts), shared});
+  return topology;
+}
+
+}  // namespace crosstie

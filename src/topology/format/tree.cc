@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A topology as people read it. An assumed number is marked with "~"; what is unsure is listed
+// below the tree, one line for all devices of which the same is to be said.
+#include <algorithm>
+
+#include "topology/format/formats.h"
+
+namespace crosstie {
+namespace {
+
+constexpr size_t kMostNamed = 4;  // of the devices of one gap
+
+template <class T>
+std::string marked(const Known<T>& known, const std::string& text) {
+  return (known.from == Provenance::assumed ? "~" : "") + text;
+}
+
+class Tree {
+ public:
+  explicit Tree(const Machine& machine) : machine_(machine), links_of_(machine.devices().size()) {
+    for (const Link& link : machine.links()) {
+      links_of_[link.a].push_back(&link);
+      links_of_[link.b].push_back(&link);
+    }
+  }
+
+  std::string text() const {
+    std::string out;
+    std::vector<int> depth(machine_.devices().size());
+    for (uint32_t i = 0; i < depth.size(); i++) {
+      const Device& d = machine_.devices()[i];
+      depth[i] = d.parent == kNoDevice ? 1 : depth[d.parent] + 1;
+      out += fmt::format("{:{}}{}\n", "", 2 * depth[i], line(i));
+    }
+    return out;
+  }
+
+ private:
+  std::string line(uint32_t i) const {
+    const Device& d = machine_.devices()[i];
+    std::string out = d.label;
+    if (d.identity.bdf) out += " " + to_text(*d.identity.bdf);
+    if (d.model) out += " " + d.model->value;
+    if (const Link* up = link_to_parent(i))
+      out += fmt::format("  {} {}", name(up->type), rate(*up));
+    if (d.kind == DeviceKind::numa) out += sys_text(i);
+    if (d.kind == DeviceKind::gpu) out += bundles_text(i);
+    return out;
+  }
+
+  static std::string rate(const Link& link) {
+    return link.bandwidth ? marked(*link.bandwidth, to_text(link.bandwidth->value)) : "?";
+  }
+
+  const Link* link_to_parent(uint32_t i) const {
+    const uint32_t parent = machine_.devices()[i].parent;
+    for (const Link* link : links_of_[i])
+      if (link->a == parent && link->b == i) return link;
+    return nullptr;
+  }
+
+  std::string sys_text(uint32_t i) const {
+    for (const Link* link : links_of_[i])
+      if (link->type == LinkType::sys) return "  sys " + rate(*link);
+    return {};
+  }
+
+  // What leaves a GPU beside PCIe, type by type: "  nvlink 18x ~371 GB/s (nvswitch0 5x, …)".
+  std::string bundles_text(uint32_t i) const {
+    std::string out;
+    for (const LinkType type : {LinkType::nvlink, LinkType::xgmi, LinkType::c2c})
+      out += bundle_text(i, type);
+    return out;
+  }
+
+  std::string bundle_text(uint32_t i, LinkType type) const {
+    Link all{.type = type, .count = 0};
+    std::vector<std::string> ends;
+    for (const Link* link : links_of_[i]) {
+      if (link->type != type) continue;
+      const uint32_t other = link->a == i ? link->b : link->a;
+      ends.push_back(fmt::format("{} {}x", machine_.devices()[other].label, link->count));
+      all.count += link->count;
+      if (!link->bandwidth) continue;
+      if (!all.bandwidth) all.bandwidth = known(Bandwidth{}, link->bandwidth->from);
+      all.bandwidth->value.bytes_per_second += link->bandwidth->value.bytes_per_second;
+    }
+    if (ends.empty()) return {};
+    return fmt::format("  {} {}x {} ({})", name(type), all.count, rate(all), fmt::join(ends, ", "));
+  }
+
+  const Machine& machine_;
+  std::vector<std::vector<const Link*>> links_of_;
+};
+
+std::string counted(uint32_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string summary(const Machine& m) {
+  std::string out = counted(m.count(DeviceKind::numa), "NUMA node", "NUMA nodes");
+  out += ", " + counted(m.count(DeviceKind::gpu), "GPU", "GPUs");
+  out += ", " + counted(m.count(DeviceKind::nic), "NIC", "NICs");
+  if (const uint32_t switches = m.count(DeviceKind::nvswitch))
+    out += ", " + counted(switches, "NVSwitch", "NVSwitches");
+  return out;
+}
+
+// The devices of each thing that is unsure, in the order in which it was first met.
+std::string gaps_text(const Machine& machine) {
+  std::vector<std::pair<std::string, std::vector<std::string_view>>> lines;
+  for (const Gap& gap : machine.gaps()) {
+    const std::string what = gap.assumed.empty()
+                                 ? gap.missing
+                                 : fmt::format("{}; assumed: {}", gap.missing, gap.assumed);
+    auto line = std::ranges::find(lines, what, &decltype(lines)::value_type::first);
+    if (line == lines.end()) line = lines.insert(line, {what, {}});
+    line->second.push_back(gap.device);
+  }
+  std::string out;
+  for (auto& [what, devices] : lines) {
+    const size_t unnamed = devices.size() - std::min(devices.size(), kMostNamed);
+    devices.resize(devices.size() - unnamed);
+    const std::string more = unnamed > 0 ? fmt::format(" and {} more", unnamed) : "";
+    out += fmt::format("  {}{}: {}\n", fmt::join(devices, ", "), more, what);
+  }
+  return out.empty() ? out : "unsure:\n" + out;
+}
+
+std::string hosts_text(const Host& first, size_t count) {
+  return count == 1 ? first.name : fmt::format("{}x {}", count, first.machine->name());
+}
+
+}  // namespace
+
+std::string tree_text(const Topology& topology) {
+  std::string out;
+  for (size_t i = 0, count = 0; i < topology.hosts.size(); i += count) {
+    const Host& host = topology.hosts[i];
+    for (count = 1; i + count < topology.hosts.size(); count++)
+      if (topology.hosts[i + count].machine != host.machine) break;
+    out += fmt::format("{}: {}{}\n", hosts_text(host, count), count == 1 ? "" : "each ",
+                       summary(*host.machine));
+    out += Tree(*host.machine).text() + gaps_text(*host.machine);
+  }
+  if (out.find('~') != std::string::npos) out += "~ assumed from the kind of link\n";
+  return out;
+}
+
+}  // namespace crosstie

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kind of host: its devices, the links between them, and what could not be seen. Immutable
+// once made, so that thousands of hosts share one; made by a Builder.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "topology/device.h"
+
+namespace crosstie {
+
+enum class LinkType : uint8_t { local, pci, nvlink, xgmi, c2c, sys, net };
+template <>
+struct Names<LinkType> {
+  static constexpr std::array<std::string_view, 7> all = {"local", "pci", "nvlink", "xgmi",
+                                                          "c2c",   "sys", "net"};
+};
+
+// Both ways alike. A NIC's link to its port is `net` and carries the line rate; `sys` joins
+// NUMA nodes; `local` never limits (parts of one chip, network devices made of software).
+struct Link {
+  uint32_t a = 0, b = 0;  // indices of devices
+  LinkType type = LinkType::pci;
+  uint32_t count = 1;               // lanes of a bundle, as 18 NVLinks; not PCIe lanes
+  Property<Bandwidth> bandwidth{};  // one way, of the whole bundle; none: not known, and a gap
+};
+
+// What could not be seen, of which device, and what is assumed instead.
+struct Gap {
+  std::string device;   // its label, or a name that only the source knows
+  std::string missing;  // what is not known and why
+  std::string assumed;  // empty: nothing
+};
+
+class Machine {
+ public:
+  // Devices in depth-first order: a parent comes before its children, siblings stay together.
+  struct Parts {
+    std::string name;
+    std::string source;  // a file's name, "synthetic", "live"
+    std::vector<Device> devices;
+    std::vector<Link> links;
+    std::vector<Gap> gaps;
+  };
+  explicit Machine(Parts parts) : parts_(std::move(parts)) {}
+
+  const std::string& name() const { return parts_.name; }
+  const std::string& source() const { return parts_.source; }
+  std::span<const Device> devices() const { return parts_.devices; }
+  std::span<const Link> links() const { return parts_.links; }
+  std::span<const Gap> gaps() const { return parts_.gaps; }
+  uint32_t count(DeviceKind kind) const;
+
+ private:
+  Parts parts_;
+};
+
+// Every promise that a Machine makes to its readers; the error names the first one broken.
+Status validate(const Machine& machine);
+
+}  // namespace crosstie

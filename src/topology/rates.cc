@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/rates.h"
+
+namespace crosstie {
+namespace {
+
+// By model of family 6, from where on: Skylake, Sapphire Rapids, Emerald Rapids.
+Bandwidth intel_bandwidth(int model) {
+  if (model >= 0xcf) return gigabytes(40);
+  if (model >= 0x8f) return gigabytes(22);
+  if (model >= 0x55) return gigabytes(10);
+  return gigabytes(6);
+}
+
+}  // namespace
+
+Bandwidth pcie_bandwidth(double gigatransfers, int lanes) {
+  const double coding = gigatransfers <= 5 ? 0.8 : 1.0;
+  return gigabits(gigatransfers * coding * 0.75 * lanes);
+}
+
+Bandwidth nvlink_bandwidth(int compute_capability) {
+  switch (compute_capability) {
+    case 60:
+      return gigabytes(18);
+    case 86:
+      return gigabytes(12);
+    default:
+      break;
+  }
+  if (compute_capability >= 100) return gigabytes(40.1);
+  if (compute_capability >= 90) return gigabytes(20.6);
+  return gigabytes(20);
+}
+
+std::optional<Bandwidth> sys_bandwidth(const CpuModel& cpu) {
+  if (cpu.vendor == "GenuineIntel") {
+    if (cpu.family != 6) return std::nullopt;
+    return intel_bandwidth(cpu.model);
+  }
+  if (cpu.vendor == "AuthenticAMD") return gigabytes(16);
+  if (cpu.vendor == "CentaurHauls") return gigabytes(6);
+  if (cpu.arch == "ppc64") return gigabytes(32);
+  if (cpu.arch == "arm64") return gigabytes(6);
+  return std::nullopt;
+}
+
+}  // namespace crosstie

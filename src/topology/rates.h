@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a link of a known kind carries one way. The values are those that NCCL counts with
+// (2.28.9, src/graph/topo.h and topo.cc): rates that transfers reach, not the signalling rates.
+#pragma once
+#include "topology/device.h"
+
+namespace crosstie {
+
+// NCCL takes a link of unknown speed for PCIe 3, and of unknown width for x16.
+inline constexpr double kAssumedPcieSpeed = 8;
+inline constexpr int kAssumedPcieLanes = 16;
+// NCCL's assumption for a network device that does not tell its speed.
+inline constexpr Bandwidth kAssumedLineRate = gigabits(10);
+// Between NUMA nodes of a CPU that the table below does not know: the slowest that it does.
+inline constexpr Bandwidth kAssumedSysBandwidth = gigabytes(6);
+// What NCCL calls local: no bottleneck in any path.
+inline constexpr Bandwidth kLocal = gigabytes(5000);
+
+// 75% of the rate after line coding: 8b/10b up to 5 GT/s, then nearly none.
+Bandwidth pcie_bandwidth(double gigatransfers, int lanes);
+// Of one NVLink of a GPU of that compute capability.
+Bandwidth nvlink_bandwidth(int compute_capability);
+// Between NUMA nodes of that CPU; none for a CPU that the table does not know.
+std::optional<Bandwidth> sys_bandwidth(const CpuModel& cpu);
+
+}  // namespace crosstie

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds of every Machine, whatever it was read from.
+#include <set>
+
+#include "topology/machine.h"
+
+namespace crosstie {
+namespace {
+
+tl::unexpected<Error> broken(const Machine& machine, const Device& device, std::string_view what) {
+  return fail(Code::internal, "{}: {} {}", machine.source(), device.label, what);
+}
+
+bool on_pci(DeviceKind kind) {
+  return kind == DeviceKind::pci_switch || kind == DeviceKind::gpu || kind == DeviceKind::nic;
+}
+
+// A NIC may hold a PCIe switch of its own with devices behind it.
+bool may_contain(DeviceKind parent, DeviceKind child) {
+  switch (child) {
+    case DeviceKind::cpu:
+      return false;
+    case DeviceKind::numa:
+      return parent == DeviceKind::cpu;
+    case DeviceKind::port:
+      return parent == DeviceKind::nic;
+    default:
+      return parent == DeviceKind::numa || on_pci(parent);
+  }
+}
+
+bool may_stand_alone(DeviceKind kind) {
+  return kind == DeviceKind::cpu || kind == DeviceKind::numa || kind == DeviceKind::nvswitch;
+}
+
+uint32_t first_numa_node(std::span<const Device> devices) {
+  uint32_t i = 0;
+  while (devices[i].kind != DeviceKind::numa) i++;
+  return i;
+}
+
+Status check_place(const Machine& machine, uint32_t index) {
+  const Device& d = machine.devices()[index];
+  if (d.parent == kNoDevice) {
+    if (!may_stand_alone(d.kind)) return broken(machine, d, "is in nothing");
+    return {};
+  }
+  if (d.parent >= index) return broken(machine, d, "comes before what contains it");
+  if (!may_contain(machine.devices()[d.parent].kind, d.kind))
+    return broken(machine, d, "is in a device that cannot contain it");
+  return {};
+}
+
+Status check_identities(const Machine& machine) {
+  std::set<std::string> labels;
+  std::set<std::tuple<DeviceKind, Bdf, std::string>> addresses;
+  std::set<std::tuple<DeviceKind, uint32_t>> numbers;
+  for (const Device& d : machine.devices()) {
+    if (d.label.empty() || !labels.insert(d.label).second)
+      return broken(machine, d, "has no label of its own");
+    if (d.identity.bdf && !addresses.emplace(d.kind, *d.identity.bdf, d.identity.uuid).second)
+      return broken(machine, d, "shares the identity of another device");
+    const bool numbered = d.identity.number && d.kind != DeviceKind::port;
+    if (numbered && !numbers.emplace(d.kind, *d.identity.number).second)
+      return broken(machine, d, "shares the number of another");
+  }
+  return {};
+}
+
+Status check_link(const Machine& machine, const Link& link) {
+  const auto devices = machine.devices();
+  if (link.a >= link.b || link.b >= devices.size())
+    return fail(Code::internal, "{}: a link between devices {} and {}", machine.source(), link.a,
+                link.b);
+  if (link.count == 0) return broken(machine, devices[link.a], "has a link of no lanes");
+  if (link.bandwidth && !(link.bandwidth->value.bytes_per_second > 0))
+    return broken(machine, devices[link.a], "has a link that carries nothing");
+  return {};
+}
+
+// Every device is reached from the first NUMA node over links. Packages merely contain.
+Status check_connected(const Machine& machine) {
+  const auto devices = machine.devices();
+  std::vector<std::vector<uint32_t>> neighbours(devices.size());
+  for (const Link& link : machine.links()) {
+    neighbours[link.a].push_back(link.b);
+    neighbours[link.b].push_back(link.a);
+  }
+  std::vector<bool> reached(devices.size());
+  std::vector<uint32_t> waiting;
+  const auto reach = [&](uint32_t i) {
+    if (!reached[i]) waiting.push_back(i);
+    reached[i] = true;
+  };
+  reach(first_numa_node(devices));
+  while (!waiting.empty()) {
+    const uint32_t next = waiting.back();
+    waiting.pop_back();
+    for (const uint32_t i : neighbours[next]) reach(i);
+  }
+  for (uint32_t i = 0; i < devices.size(); i++)
+    if (!reached[i] && devices[i].kind != DeviceKind::cpu)
+      return broken(machine, devices[i], "is linked to nothing that leads to a CPU");
+  return {};
+}
+
+// What is not known must be owned up to.
+Status check_gaps(const Machine& machine) {
+  std::set<std::string_view> gaps;
+  for (const Gap& gap : machine.gaps()) {
+    if (gap.missing.empty()) return fail(Code::internal, "{}: a gap of nothing", machine.source());
+    gaps.insert(gap.device);
+  }
+  for (const Link& link : machine.links())
+    if (!link.bandwidth && !gaps.contains(machine.devices()[link.a].label) &&
+        !gaps.contains(machine.devices()[link.b].label))
+      return broken(machine, machine.devices()[link.a], "has a link of unknown speed and no gap");
+  return {};
+}
+
+}  // namespace
+
+Status validate(const Machine& machine) {
+  if (machine.count(DeviceKind::numa) == 0)
+    return fail(Code::internal, "{}: no NUMA node", machine.source());
+  for (uint32_t i = 0; i < machine.devices().size(); i++)
+    if (const Status place = check_place(machine, i); !place) return place;
+  if (const Status ids = check_identities(machine); !ids) return ids;
+  for (const Link& link : machine.links())
+    if (const Status right = check_link(machine, link); !right) return right;
+  if (const Status connected = check_connected(machine); !connected) return connected;
+  return check_gaps(machine);
+}
+
+uint32_t Machine::count(DeviceKind kind) const {
+  uint32_t n = 0;
+  for (const Device& d : devices()) n += d.kind == kind;
+  return n;
+}
+
+}  // namespace crosstie
