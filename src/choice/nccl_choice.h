@@ -14,12 +14,14 @@
 //  2. Where waiting makes at least half of the time of NCCL's pick, fewer steps in a row win: each
 //     step waits for the slowest of its peers, and NCCL's model adds mean latencies only.
 //
-// What the published sweeps say of it: nothing against it, and no measured gain of rule 2. None
-// has two arms on 3 nodes or more near such a tie. Without its latency condition rule 2 would do
-// harm: in the sweep above, at 4 MiB, NCCL takes Ring/Simple with Tree/Simple 8 % behind, and
-// Tree as extrapolated from 1 and 2 MiB is 29 % slower. Large messages are therefore left alone,
-// also where NCCL is known to be wrong by more than the margin (Ring for Tree on 3 NVLink
-// domains, issue 1801): that needs a model of our own, not a tie-break.
+// What the published sweeps say of it: nothing against it, and no measured gain either. They hold
+// six groups of arms on 3 nodes and more (the GB300 trays are one NVLink domain, one node to
+// NCCL); in none does NCCL's model, as far as its table can be known, put two arms that near.
+// Without its latency condition rule 2 would do harm: in the sweep above, at 4 MiB, NCCL takes
+// Ring/Simple with Tree/Simple 8 % behind, and Tree as extrapolated from 1 and 2 MiB is 29 %
+// slower. Large messages are therefore left to NCCL, also where it is known to be wrong by more
+// than the margin (Ring for Tree on 3 NVLink domains, issue 1801): that needs a model of our own,
+// not a tie-break.
 //
 // Only facts that all ranks share are read. One of them is shared no better than NCCL shares
 // it: on nodes with CPUs of different vendors the ranks' tables differ (issues 1136, 1184), and

@@ -60,6 +60,40 @@ Test(nccl_choice, the_margin_is_a_sixteenth) {
   }
 }
 
+// Waiting is counted from NCCL's constants: 6.6 + 24 x 0.6 + 6 x 2.7 = 37.2 us for this ring.
+Test(nccl_choice, waiting_dominates_from_half_of_the_time_on) {
+  for (const auto& [ring, abstains] : {std::pair{74.3, false}, {74.5, true}}) {
+    Table table;
+    table.set(Algorithm::ring, Protocol::ll, ring).set(Algorithm::tree, Protocol::ll, 75);
+    cr_assert(ask(communicator(4, 4), 1024, table).abstains() == abstains, "%g", ring);
+  }
+}
+
+// 6.6 + 14 x 5.0 us: with one rank a node NCCL charges a ring the tree's network step.
+Test(nccl_choice, with_one_rank_a_node_a_ring_waits_as_long_as_a_tree) {
+  Table table;
+  table.set(Algorithm::ring, Protocol::ll, 150).set(Algorithm::tree, Protocol::ll, 151);
+  cr_assert(picks(ask(communicator(8, 1), 1024, table), Algorithm::tree, Protocol::ll));
+}
+
+Test(nccl_choice, of_equally_many_steps_the_cheaper_wins) {
+  Table table;
+  table.set(Algorithm::ring, Protocol::ll, 70)
+      .set(Algorithm::tree, Protocol::ll, 71)
+      .set(Algorithm::tree, Protocol::ll128, 72);
+  cr_assert(picks(ask(communicator(4, 4), 1024, table), Algorithm::tree, Protocol::ll));
+}
+
+// 8, 1 and 1 ranks: the tree's chain in the first node makes 2 x 7 steps of its 16, the ring 18.
+Test(nccl_choice, on_unequal_nodes_the_largest_counts) {
+  const NcclCommunicator of{10, 3, 1, 8, nccl_latencies()};
+  Table table;
+  table.set(Algorithm::ring, Protocol::ll, 40).set(Algorithm::tree, Protocol::ll, 41);
+  cr_assert(picks(ask(of, 1024, table), Algorithm::tree, Protocol::ll));
+  const NcclCommunicator full{10, 3, 1, 9, nccl_latencies()};
+  cr_assert(ask(full, 1024, table).abstains());
+}
+
 Test(nccl_choice, small_messages_stay_with_nccls_tree) {
   for (uint64_t bytes = 1; bytes <= 64 * 1024; bytes *= 2) cr_assert(ask_h100(bytes).abstains());
 }
