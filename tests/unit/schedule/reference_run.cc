@@ -66,7 +66,7 @@ void ReferenceRun::land(size_t which) {
 float* ReferenceRun::at(uint32_t rank, const Ref& ref, uint32_t chunk) {
   Rank& r = ranks_[rank];
   if (ref.space == Space::scratch)
-    return &r.scratch[(ref.slot * frame_.window + chunk % frame_.window) * slot_elements_];
+    return r.scratch.data() + (ref.slot * frame_.window + chunk % frame_.window) * slot_elements_;
   Vector& memory = ref.space == Space::in && !in_place_ ? r.in : r.out;
   return memory.data() + slicer_.range(ref.part, chunk).first;
 }
