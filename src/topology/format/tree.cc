@@ -41,7 +41,8 @@ class Tree {
     std::string out = d.label;
     if (d.identity.bdf) out += " " + to_text(*d.identity.bdf);
     if (d.model) out += " " + d.model->value;
-    if (const Link* up = link_to_parent(i))
+    const Link* const up = link_to_parent(i);
+    if (up != nullptr && up->type != LinkType::local)
       out += fmt::format("  {} {}", name(up->type), rate(*up));
     if (d.kind == DeviceKind::numa) out += sys_text(i);
     if (d.kind == DeviceKind::gpu) out += bundles_text(i);
