@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 
+#include <random>
+
 #include "machines.h"
 #include "topology/rates.h"
 
@@ -81,6 +83,34 @@ Test(builder, a_device_of_unknown_numa_node_is_no_island) {
   const Machine m = built(std::move(builder));
   cr_assert(m.devices()[find(m, "nic0")->parent].label == "numa0");
   cr_assert(has_gap(m, "nic0", "NUMA node"));
+}
+
+// Whatever subset of devices does not know its place, in whatever order they are seen.
+Test(builder, any_sightings_make_a_machine_that_keeps_its_promises) {
+  const unsigned seed = test_seed();
+  std::mt19937 random(seed);
+  constexpr std::array<DeviceKind, 4> kKinds = {DeviceKind::numa, DeviceKind::pci_switch,
+                                                DeviceKind::gpu, DeviceKind::nic};
+  for (int round = 0; round < 500; round++) {
+    Builder builder("host", "test");
+    std::vector<uint32_t> containers;
+    for (unsigned left = random() % 40; left > 0; left--) {
+      const DeviceKind kind = kKinds[random() % kKinds.size()];
+      Device d = on_bus(kind, static_cast<uint8_t>(random() % 16));
+      if (kind == DeviceKind::numa) d = numa(random() % 4);
+      if (kind != DeviceKind::numa && !containers.empty() && random() % 2 == 0)
+        d.parent = containers[random() % containers.size()];
+      const uint32_t seen = builder.see(d);
+      containers.push_back(seen);
+      if (kind == DeviceKind::gpu)
+        builder.link_to_address(seen, Bdf{0, static_cast<uint8_t>(random() % 20), 0, 0},
+                                random() % 2 == 0 ? DeviceKind::gpu : DeviceKind::nvswitch,
+                                {LinkType::nvlink, 1 + static_cast<uint32_t>(random() % 4)});
+    }
+    const auto machine = std::move(builder).build();
+    cr_assert(machine.has_value(), "%s (CROSSTIE_TEST_SEED=%u)",
+              machine ? "" : machine.error().text.c_str(), seed);
+  }
 }
 
 Test(builder, a_host_without_numa_nodes_gets_one) {

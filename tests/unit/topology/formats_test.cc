@@ -35,12 +35,6 @@ std::vector<fs::path> fixtures() {
   return files;
 }
 
-// CROSSTIE_TEST_SEED repeats a run; the seed is printed where a test fails.
-unsigned test_seed() {
-  const char* const set = std::getenv("CROSSTIE_TEST_SEED");
-  return set == nullptr ? std::random_device()() : static_cast<unsigned>(std::atoi(set));
-}
-
 // Whatever the text: a Machine that keeps its promises, or an error of one line that is no
 // promise broken.
 void expect_machine_or_error(const std::string& text, const std::string& what) {
@@ -92,7 +86,7 @@ Test(nccl_xml, what_a_file_leaves_out_is_a_gap) {
   cr_assert(has_gap(m, "gpu0", "its own end"));
   cr_assert(has_gap(m, "gpu0", "0000:bd:00.0"));
   cr_assert(has_gap(m, "eth1", "speed"));
-  cr_assert(has_gap(m, "<teleport>", "line 22"));
+  cr_assert(has_gap(m, "line 22", "<teleport>"));
   cr_assert(has_gap(m, "numa1", "its CPU"));
   cr_assert(m.count(DeviceKind::port) == 2, "docker0 is one though listed twice");
 }
@@ -108,6 +102,18 @@ Test(nccl_xml, chips_joined_to_the_cpu_are_read) {
     if (link.type == LinkType::nvlink) cr_assert(link.count == 3);
   }
   cr_assert(m.links().size() == 3);
+}
+
+Test(nccl_xml, absurd_numbers_count_as_unknown) {
+  const Machine m = read(
+      "<system version=\"1\"><cpu numaid=\"-1\"><pci busid=\"0000:01:00.0\" class=\"0x030200\" "
+      "link_speed=\"1e308 GT/s\" link_width=\"-16\"><gpu dev=\"0\" sm=\"-1\">"
+      "<nvlink target=\"0000:02:00.0\" count=\"4000000000\" tclass=\"0x068000\"/></gpu></pci>"
+      "<nic><net name=\"a\" speed=\"inf\" latency=\"nan\" port=\"-1\"/></nic></cpu></system>");
+  cr_assert(has_gap(m, "gpu0", "PCIe speed and width"));
+  cr_assert(has_gap(m, "gpu0", "count 4000000000"));
+  cr_assert(has_gap(m, "a", "its speed"));
+  cr_assert(has_gap(m, "numa0", "number"));
 }
 
 Test(nccl_xml, nesting_without_end_is_refused) {
