@@ -139,18 +139,25 @@ void Builder::link_parents() {
   }
 }
 
+// A CPU that nobody described, or that the table does not know, is taken to be like the first
+// that it does know.
 void Builder::link_numa_nodes() {
   const auto nodes = of_kind(devices_, DeviceKind::numa);
   if (nodes.size() < 2) return;
-  for (const uint32_t a : nodes) {
-    const auto& cpu = devices_[a].cpu;
-    auto rate = cpu ? sys_bandwidth(cpu->value) : std::nullopt;
-    if (!rate) {
-      rate = kAssumedSysBandwidth;
-      gap(a, "what joins its CPU to the others is not known", to_text(*rate));
+  std::vector<std::optional<Bandwidth>> rates;
+  for (const uint32_t node : nodes) {
+    const auto& cpu = devices_[node].cpu;
+    rates.push_back(cpu ? sys_bandwidth(cpu->value) : std::nullopt);
+  }
+  const auto known_one = std::ranges::find_if(rates, [](const auto& r) { return r.has_value(); });
+  const Bandwidth otherwise = known_one == rates.end() ? kAssumedSysBandwidth : **known_one;
+  for (size_t a = 0; a < nodes.size(); a++) {
+    if (!rates[a])
+      gap(nodes[a], "what joins its CPU to the others is not known", to_text(otherwise));
+    for (size_t b = a + 1; b < nodes.size(); b++) {
+      const Bandwidth slower = std::min(rates[a].value_or(otherwise), rates[b].value_or(otherwise));
+      link(nodes[a], nodes[b], {LinkType::sys, 1, known(slower, Provenance::assumed)});
     }
-    for (const uint32_t b : nodes)
-      if (a < b) link(a, b, {LinkType::sys, 1, known(*rate, Provenance::assumed)});
   }
 }
 

@@ -229,13 +229,25 @@ void Reader::read_nic(const toml::node& nic, uint32_t parent) {
   builder_.see(port);
 }
 
+// toml++ quotes the text it stumbled over, line ends and all.
+std::string on_one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Machine> read_machine_toml(std::string_view text, std::string source) {
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed)
     return fail(Code::invalid, "line {}: {}", parsed.error().source().begin.line,
-                parsed.error().description());
+                on_one_line(parsed.error().description()));
   return Reader(parsed.table(), std::move(source)).read();
 }
 

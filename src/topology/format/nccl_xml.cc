@@ -19,6 +19,9 @@ using pugi::xml_node;
 // levels); keeps recursion bounded whatever the file says.
 constexpr int kDeepest = 64;
 
+// Of one bundle; GPUs of 2025 have 18 links in all.
+constexpr uint32_t kMostLinks = 1024;
+
 constexpr Provenance kFile = Provenance::file;
 
 struct Element {
@@ -97,6 +100,12 @@ uint64_t whole(const xml_node& node, const char* attribute) {
   return node.attribute(attribute).as_ullong();
 }
 
+// 0 where there is no number or an absurd one: "inf" and 1e308 parse too.
+double positive(const xml_node& node, const char* attribute) {
+  const double value = node.attribute(attribute).as_double();
+  return value > 0 && value < 1e12 ? value : 0;
+}
+
 template <class T>
 Property<T> if_positive(T value) {
   return value > T{} ? known(value, kFile) : Property<T>{};
@@ -140,13 +149,15 @@ Status Reader::read_cpu(const xml_node& cpu) {
   if (const Status same = same_host(cpu); !same) return same;
   check_attributes(cpu);
   Device numa{.kind = DeviceKind::numa};
-  if (cpu.attribute("numaid")) numa.identity.number = cpu.attribute("numaid").as_uint();
+  if (const int number = cpu.attribute("numaid").as_int(-1); number >= 0)
+    numa.identity.number = static_cast<uint32_t>(number);
   if (cpu.attribute("arch") || cpu.attribute("vendor"))
     numa.cpu =
         known(CpuModel{cpu.attribute("arch").value(), cpu.attribute("vendor").value(),
                        cpu.attribute("familyid").as_int(), cpu.attribute("modelid").as_int()},
               kFile);
   numa_ = builder_.see(numa);
+  if (!numa.identity.number) builder_.gap(numa_, "the number of this NUMA node is not known");
   for (const xml_node& child : cpu.children()) {
     const std::string_view name = child.name();
     if (name == "pci") {
@@ -173,7 +184,7 @@ DeviceKind Reader::kind_of(const xml_node& pci) const {
 Device Reader::pci_function(const xml_node& pci, uint32_t parent) const {
   Device d{.kind = kind_of(pci), .parent = parent};
   d.identity.bdf = address(pci, "busid");
-  d.pcie_speed = if_positive(pci.attribute("link_speed").as_double());
+  d.pcie_speed = if_positive(positive(pci, "link_speed"));
   d.pcie_lanes = if_positive(pci.attribute("link_width").as_int());
   if (const xml_node gpu = pci.child("gpu")) {
     d.label = fmt::format("gpu{}", gpu.attribute("dev").value());
@@ -241,7 +252,8 @@ void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
   const uint64_t code = whole(link, "tclass");
   const uint32_t count = link.attribute("count").as_uint(1);
   const auto target = address(link, "target");
-  if (count == 0) return builder_.gap(device, "a link with count 0", "no such link");
+  if (count == 0 || count > kMostLinks)
+    return builder_.gap(device, fmt::format("a link with count {}", count), "no such link");
   if (has_class(code, 0x068001, 24)) return builder_.link(device, numa_, {type, count});
   if (!target) return builder_.gap(device, "a link whose target is no PCI address", "no such link");
   const bool to_switch = has_class(code, 0x0680, 16);
@@ -251,8 +263,8 @@ void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
 
 void Reader::read_c2c(const xml_node& link, uint32_t device) {
   check_attributes(link);
-  const uint32_t count = std::max(1u, link.attribute("count").as_uint(1));
-  const auto rate = if_positive(gigabytes(link.attribute("bw").as_double() * count / 1000));
+  const uint32_t count = std::clamp(link.attribute("count").as_uint(1), 1u, kMostLinks);
+  const auto rate = if_positive(gigabytes(positive(link, "bw") * count / 1000));
   builder_.link(device, numa_, {LinkType::c2c, count, rate});
 }
 
@@ -281,9 +293,8 @@ void Reader::read_net(const xml_node& net, uint32_t device) {
   port.identity.name = net.attribute("name").value();
   port.identity.number = net.attribute("port").as_uint();
   if (const uint64_t guid = whole(net, "guid"); guid != 0) port.identity.guid = guid;
-  port.line_rate = if_positive(gigabits(net.attribute("speed").as_double() / 1000));
-  if (net.attribute("latency"))
-    port.latency = known(microseconds(net.attribute("latency").as_double()), kFile);
+  port.line_rate = if_positive(gigabits(positive(net, "speed") / 1000));
+  if (net.attribute("latency")) port.latency = known(microseconds(positive(net, "latency")), kFile);
   port.gpu_direct = flag(net, "gdr");
   builder_.see(port);
 }
@@ -298,8 +309,8 @@ void Reader::read_pcilink(const xml_node& link, uint32_t device) {
 
 void Reader::unknown(const xml_node& node) {
   if (node.type() != pugi::node_element) return;
-  builder_.gap(fmt::format("<{}>", node.name()),
-               fmt::format("element of line {} is not known here", line(node)), "nothing");
+  builder_.gap(fmt::format("line {}", line(node)),
+               fmt::format("element <{}> is not known here", node.name()), "nothing");
 }
 
 void Reader::check_attributes(const xml_node& node) {

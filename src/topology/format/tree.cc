@@ -2,6 +2,7 @@
 // A topology as people read it. An assumed number is marked with "~"; what is unsure is listed
 // below the tree, one line for all devices of which the same is to be said.
 #include <algorithm>
+#include <map>
 
 #include "topology/format/formats.h"
 
@@ -41,7 +42,8 @@ class Tree {
     std::string out = d.label;
     if (d.identity.bdf) out += " " + to_text(*d.identity.bdf);
     if (d.model) out += " " + d.model->value;
-    if (const Link* up = link_to_parent(i))
+    const Link* const up = link_to_parent(i);
+    if (up != nullptr && up->type != LinkType::local)
       out += fmt::format("  {} {}", name(up->type), rate(*up));
     if (d.kind == DeviceKind::numa) out += sys_text(i);
     if (d.kind == DeviceKind::gpu) out += bundles_text(i);
@@ -106,25 +108,30 @@ std::string summary(const Machine& m) {
   return out;
 }
 
+std::string names_text(std::span<const std::string_view> names) {
+  const size_t named = std::min(names.size(), kMostNamed);
+  const std::string more =
+      names.size() > named ? fmt::format(" and {} more", names.size() - named) : "";
+  return fmt::format("{}{}", fmt::join(names.first(named), ", "), more);
+}
+
 // The devices of each thing that is unsure, in the order in which it was first met.
 std::string gaps_text(const Machine& machine) {
-  std::vector<std::pair<std::string, std::vector<std::string_view>>> lines;
+  std::vector<std::vector<std::string_view>> devices;
+  std::vector<std::string> lines;
+  std::map<std::string, size_t> known;
   for (const Gap& gap : machine.gaps()) {
     const std::string what = gap.assumed.empty()
                                  ? gap.missing
                                  : fmt::format("{}; assumed: {}", gap.missing, gap.assumed);
-    auto line = std::ranges::find(lines, what, &decltype(lines)::value_type::first);
-    if (line == lines.end()) line = lines.insert(line, {what, {}});
-    line->second.push_back(gap.device);
+    const auto [line, is_new] = known.emplace(what, lines.size());
+    if (is_new) lines.push_back(what), devices.emplace_back();
+    devices[line->second].push_back(gap.device);
   }
-  std::string out;
-  for (auto& [what, devices] : lines) {
-    const size_t unnamed = devices.size() - std::min(devices.size(), kMostNamed);
-    devices.resize(devices.size() - unnamed);
-    const std::string more = unnamed > 0 ? fmt::format(" and {} more", unnamed) : "";
-    out += fmt::format("  {}{}: {}\n", fmt::join(devices, ", "), more, what);
-  }
-  return out.empty() ? out : "unsure:\n" + out;
+  std::string out = lines.empty() ? "" : "unsure:\n";
+  for (size_t i = 0; i < lines.size(); i++)
+    out += fmt::format("  {}: {}\n", names_text(devices[i]), lines[i]);
+  return out;
 }
 
 std::string hosts_text(const Host& first, size_t count) {

@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+EXTRA_DIST += \
+  tests/fake/nvml.h \
+  tests/fake/verbs.h \
+  tests/unit/topology/machines.h \
+  tests/unit/topology/two-sockets.hwloc.xml
 if HAVE_CRITERION
 check_PROGRAMS += tests/unit/topology.t
 TESTS += tests/unit/topology.t
 tests_unit_topology_t_SOURCES = \
-  tests/unit/topology/shape_test.cc
-tests_unit_topology_t_CPPFLAGS = $(unit_cppflags)
-tests_unit_topology_t_LDADD = src/topology/libshape.la src/base/libbase.la $(unit_libs)
+  tests/unit/topology/builder_test.cc \
+  tests/unit/topology/formats_test.cc \
+  tests/unit/topology/live_test.cc \
+  tests/unit/topology/shape_test.cc \
+  tests/unit/topology/validate_test.cc
+tests_unit_topology_t_CPPFLAGS = $(unit_cppflags) $(IBVERBS_CFLAGS)
+tests_unit_topology_t_LDADD = $(topology_libs) src/topology/libshape.la $(unit_libs)
 endif

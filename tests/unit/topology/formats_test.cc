@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/format/formats.h"
+
+#include <criterion/criterion.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "machines.h"
+
+using namespace crosstie;
+using namespace crosstie::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+Machine read(const std::string& text) {
+  auto machine = read_nccl_xml(text, "test");
+  cr_assert(machine.has_value(), "%s", machine ? "" : machine.error().text.c_str());
+  return std::move(*machine);
+}
+
+uint32_t occurrences(const std::string& text, std::string_view what) {
+  uint32_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) count++;
+  return count;
+}
+
+std::vector<fs::path> fixtures() {
+  std::vector<fs::path> files = {golden("mini.xml"), golden("odd.xml")};
+  if (fs::exists(recorded()))
+    for (const auto& entry : fs::directory_iterator(recorded())) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+// Whatever the text: a Machine that keeps its promises, or an error of one line that is no
+// promise broken.
+void expect_machine_or_error(const std::string& text, const std::string& what) {
+  const auto machine = read_nccl_xml(text, "test");
+  if (machine)
+    cr_assert(validate(*machine).has_value(), "%s", what.c_str());
+  else
+    cr_assert(machine.error().code != Code::internal &&
+                  machine.error().text.find('\n') == std::string::npos,
+              "%s: %s", what.c_str(), machine.error().text.c_str());
+}
+
+std::string many_devices(int count) {
+  std::string text = "<system version=\"1\">\n<cpu numaid=\"0\">\n";
+  for (int i = 0; i < count; i++)
+    text += fmt::format(
+        "<pci busid=\"{:04x}:{:02x}:00.0\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x2330\" "
+        "subsystem_vendor=\"0x10de\" subsystem_device=\"0x16c1\" link_speed=\"32.0 GT/s PCIe\" "
+        "link_width=\"16\">{:200}<gpu dev=\"{}\" sm=\"90\"><nvlink target=\"ffff:01:00.0\" "
+        "count=\"18\" tclass=\"0x068000\"/></gpu></pci>\n",
+        i / 256, i % 256, "", i);
+  return text + "</cpu>\n</system>\n";
+}
+
+}  // namespace
+
+Test(nccl_xml, every_fact_of_a_file_is_in_the_machine) {
+  const Machine m = read(read_file(golden("mini.xml")));
+  cr_assert(m.name() == "mini");
+  const Device& gpu = *find(m, "gpu1");
+  cr_assert(to_text(*gpu.identity.bdf) == "0000:92:00.0");
+  cr_assert(gpu.compute_capability->value == 90);
+  cr_assert(gpu.gpu_direct->value);
+  const Device& port = *find(m, "mlx5_1");
+  cr_assert(port.line_rate->value == gigabits(400));
+  cr_assert(port.latency->value == microseconds(1.5));
+  cr_assert(*port.identity.guid == 0xa088c20300ab12ce);
+  cr_assert(*port.identity.number == 1);
+  const Device& node = *find(m, "numa0");
+  cr_assert(node.cpu->value == (CpuModel{"x86_64", "GenuineIntel", 6, 143}));
+  cr_assert(find_link(m, "gpu0", "nvswitch0")->bandwidth->value == gigabytes(20.6 * 18));
+  cr_assert(find_link(m, "gpu0", "switch0")->bandwidth->value == gigabytes(48));
+  cr_assert(m.gaps().empty());
+}
+
+Test(nccl_xml, what_a_file_leaves_out_is_a_gap) {
+  const Machine m = read(read_file(golden("odd.xml")));
+  cr_assert(has_gap(m, "gpu0", "PCIe speed and width"));
+  cr_assert(has_gap(m, "gpu0", "its own end"));
+  cr_assert(has_gap(m, "gpu0", "0000:bd:00.0"));
+  cr_assert(has_gap(m, "eth1", "speed"));
+  cr_assert(has_gap(m, "line 22", "<teleport>"));
+  cr_assert(has_gap(m, "numa1", "its CPU"));
+  cr_assert(m.count(DeviceKind::port) == 2, "docker0 is one though listed twice");
+}
+
+Test(nccl_xml, chips_joined_to_the_cpu_are_read) {
+  const Machine m = read(
+      "<system version=\"1\"><cpu numaid=\"0\" arch=\"arm64\"><pci busid=\"0009:01:00.0\" "
+      "class=\"0x030200\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\"0\" sm=\"90\">"
+      "<c2c bw=\"45000\" count=\"10\"/><nvlink target=\"0000:00:00.0\" count=\"3\" "
+      "tclass=\"0x068001\"/></gpu></pci></cpu></system>");
+  for (const Link& link : m.links()) {
+    if (link.type == LinkType::c2c) cr_assert(link.bandwidth->value == gigabytes(450));
+    if (link.type == LinkType::nvlink) cr_assert(link.count == 3);
+  }
+  cr_assert(m.links().size() == 3);
+}
+
+Test(nccl_xml, absurd_numbers_count_as_unknown) {
+  const Machine m = read(
+      "<system version=\"1\"><cpu numaid=\"-1\"><pci busid=\"0000:01:00.0\" class=\"0x030200\" "
+      "link_speed=\"1e308 GT/s\" link_width=\"-16\"><gpu dev=\"0\" sm=\"-1\">"
+      "<nvlink target=\"0000:02:00.0\" count=\"4000000000\" tclass=\"0x068000\"/></gpu></pci>"
+      "<nic><net name=\"a\" speed=\"inf\" latency=\"nan\" port=\"-1\"/></nic></cpu></system>");
+  cr_assert(has_gap(m, "gpu0", "PCIe speed and width"));
+  cr_assert(has_gap(m, "gpu0", "count 4000000000"));
+  cr_assert(has_gap(m, "a", "its speed"));
+  cr_assert(has_gap(m, "numa0", "number"));
+}
+
+Test(nccl_xml, nesting_without_end_is_refused) {
+  std::string text = "<system version=\"1\"><cpu numaid=\"0\">";
+  for (int i = 0; i < 100000; i++) text += "<pci busid=\"0000:00:00.0\">";
+  for (int i = 0; i < 100000; i++) text += "</pci>";
+  const auto machine = read_nccl_xml(text + "</cpu></system>", "test");
+  cr_assert(machine.error().text.find("nested") != std::string::npos);
+}
+
+Test(nccl_xml, recorded_machines_are_read_with_all_their_gpus) {
+  if (!fs::exists(recorded())) cr_skip_test("the recorded machines are not here");
+  for (const fs::path& file : fixtures()) {
+    const std::string text = read_file(file);
+    const Machine m = read(text);
+    const uint32_t gpus = std::max(occurrences(text, "<gpu "), occurrences(text, "\"0x030200\" v"));
+    cr_assert(m.count(DeviceKind::gpu) >= occurrences(text, "<gpu "), "%s: %u of %u", file.c_str(),
+              m.count(DeviceKind::gpu), gpus);
+    cr_assert(occurrences(text, "<nvlink ") == 0 || nvlinks(m) > 0 || !m.gaps().empty(), "%s",
+              file.c_str());
+  }
+}
+
+Test(nccl_xml, a_file_cut_anywhere_is_an_error_or_a_machine) {
+  for (const fs::path& file : fixtures()) {
+    const std::string text = read_file(file);
+    const size_t step = file.native().find("golden") != std::string::npos ? 7 : 1024;
+    for (size_t cut = 0; cut < text.size(); cut += step)
+      expect_machine_or_error(text.substr(0, cut), fmt::format("{} cut at {}", file.native(), cut));
+  }
+}
+
+Test(nccl_xml, a_file_without_some_of_its_lines_or_bytes_is_an_error_or_a_machine) {
+  const unsigned seed = test_seed();
+  std::mt19937 random(seed);
+  for (const fs::path& file : fixtures()) {
+    for (int round = 0; round < 20; round++) {
+      std::istringstream lines(read_file(file));
+      std::string text, line;
+      while (std::getline(lines, line)) {
+        if (random() % 16 == 0) continue;
+        if (random() % 16 == 0)
+          line[random() % (line.size() + 1)] = static_cast<char>('!' + random() % 90);
+        text += line + "\n";
+      }
+      expect_machine_or_error(text,
+                              fmt::format("{} with CROSSTIE_TEST_SEED={}", file.native(), seed));
+    }
+  }
+}
+
+Test(nccl_xml, twenty_thousand_devices_are_read_in_about_a_second) {
+  const std::string text = many_devices(20000);
+  cr_assert(text.size() > 10'000'000 / 2);
+  const auto start = std::chrono::steady_clock::now();
+  const Machine m = read(text);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  cr_assert(m.count(DeviceKind::gpu) == 20000);
+  cr_assert(took.count() < 10, "%.1f s", took.count());  // loose: the machine may be busy
+}
+
+Test(synthetic, every_known_machine_is_whole_and_names_its_sources) {
+  cr_assert(known_machines().size() >= 2);
+  for (const KnownMachine& known : known_machines()) {
+    const auto topology = read_synthetic(known.name);
+    cr_assert(topology.has_value(), "%s", topology ? "" : topology.error().text.c_str());
+    const Machine& m = *topology->hosts[0].machine;
+    cr_assert(m.name() == known.name);
+    cr_assert(m.gaps().empty(), "%s", m.gaps()[0].missing.c_str());
+    cr_assert(m.count(DeviceKind::gpu) == 8 && m.count(DeviceKind::nic) == 8);
+  }
+}
+
+Test(synthetic, a_dgx_h100_is_as_its_maker_says) {
+  const Machine m = *read_synthetic("dgx-h100")->hosts[0].machine;
+  cr_assert(nvlinks(m) == 8 * 18);
+  cr_assert(m.count(DeviceKind::nvswitch) == 4);
+  cr_assert(m.devices()[find(m, "gpu5")->parent].label == "switch5");
+  const Device& nic = m.devices()[find(m, "mlx5_9")->parent];
+  cr_assert(m.devices()[nic.parent].label == "switch5", "GPU 5 pairs with mlx5_9");
+}
+
+Test(synthetic, hosts_of_one_kind_share_their_machine) {
+  const auto topology = read_synthetic("2048x dgx-h100");
+  cr_assert(topology->hosts.size() == 2048);
+  cr_assert(topology->hosts[0].machine == topology->hosts[2047].machine);
+  cr_assert(topology->hosts[0].name != topology->hosts[2047].name);
+}
+
+Test(synthetic, spaces_do_not_matter) {
+  for (const char* text : {"2xdgx-h100", " 2x dgx-h100", "2x   dgx-h100 "})
+    cr_assert(read_synthetic(text)->hosts.size() == 2, "%s", text);
+}
+
+Test(machine_toml, mistakes_are_found_with_their_line) {
+  const std::string good = read_file(golden("small.toml"));
+  cr_assert(read_machine_toml(good, "test").has_value());
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    const auto machine = read_machine_toml(text, "test");
+    cr_assert_not(machine.has_value(), "%s", to.c_str());
+    return machine.error().text;
+  };
+  cr_assert(with("numa = 0", "numa = 7").find("no NUMA node 7") != std::string::npos);
+  cr_assert(with("sockets = 1", "sockets = 0").find("line 4: 'sockets'") == 0);
+  cr_assert(with("sockets = 1", "sockets = 1000000").find("from 1 to 64") != std::string::npos);
+  cr_assert(with("pcie_lanes = 8", "pcie_lanes = -8").find("'pcie_lanes'") != std::string::npos);
+  cr_assert(with("pcie_gt_s = 16.0", "pcie_gt_s = nan").find("GT/s") != std::string::npos);
+  cr_assert(with("= 100.0", "= -100.0").find("above 0") != std::string::npos);
+  cr_assert(with("0000:01:00.0", "over there").find("PCI address") != std::string::npos);
+  cr_assert(with("gpus = [0]", "gpus = [\"a\"]").find("numbers") != std::string::npos);
+  cr_assert(with("[gpu]", "[gpu2]").find("gpu2") != std::string::npos);
+}
+
+Test(json, holds_every_device_once_and_counts_the_hosts) {
+  const auto json = nlohmann::json::parse(json_text(*read_synthetic("3x dgx-h100")));
+  cr_assert(json["version"] == 1);
+  cr_assert(json["hosts"].size() == 1 && json["hosts"][0]["count"] == 3);
+  const Machine m = *read_synthetic("dgx-h100")->hosts[0].machine;
+  cr_assert(json["devices"].size() == m.devices().size());
+  cr_assert(json["links"].size() == m.links().size());
+  for (size_t i = 0; i < json["devices"].size(); i++) cr_assert(json["devices"][i]["id"] == i);
+}
+
+Test(json, keeps_hosts_of_two_kinds_apart) {
+  Topology both = *read_synthetic("2x dgx-h100");
+  const Topology a100 = *read_synthetic("dgx-a100");
+  both.hosts.insert(both.hosts.begin() + 1, a100.hosts[0]);
+  const auto json = nlohmann::json::parse(json_text(both));
+  cr_assert(json["hosts"].size() == 2);
+  cr_assert(json["hosts"][0]["count"] == 2 && json["hosts"][1]["count"] == 1);
+  const auto& last = json["links"].back();
+  cr_assert(json["devices"][last["b"].get<size_t>()]["machine"] == 1);
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each promise of a Machine, broken once.
+#include <criterion/criterion.h>
+
+#include "machines.h"
+#include "topology/format/formats.h"
+
+using namespace crosstie;
+using namespace crosstie::test;
+
+namespace {
+
+Machine::Parts parts() {
+  const auto m = read_nccl_xml(read_file(golden("mini.xml")), "mini.xml");
+  cr_assert(m.has_value());
+  return {m->name(),
+          m->source(),
+          {m->devices().begin(), m->devices().end()},
+          {m->links().begin(), m->links().end()},
+          {}};
+}
+
+void expect_broken(Machine::Parts p, const char* what) {
+  const Status status = validate(Machine(std::move(p)));
+  cr_assert_not(status.has_value(), "nothing is said of: %s", what);
+  cr_assert(status.error().text.find(what) != std::string::npos, "%s", status.error().text.c_str());
+}
+
+uint32_t first(const Machine::Parts& p, DeviceKind kind) {
+  uint32_t i = 0;
+  while (p.devices[i].kind != kind) i++;
+  return i;
+}
+
+}  // namespace
+
+Test(validate, a_good_machine_passes) { cr_assert(validate(Machine(parts())).has_value()); }
+
+Test(validate, a_machine_has_a_numa_node) { expect_broken({"x", "x", {}, {}, {}}, "no NUMA node"); }
+
+Test(validate, a_parent_comes_first) {
+  auto p = parts();
+  const uint32_t gpu = first(p, DeviceKind::gpu);
+  p.devices[gpu].parent = gpu;
+  expect_broken(p, "comes before");
+}
+
+Test(validate, a_gpu_is_in_something) {
+  auto p = parts();
+  p.devices[first(p, DeviceKind::gpu)].parent = kNoDevice;
+  expect_broken(p, "is in nothing");
+}
+
+Test(validate, a_gpu_is_in_no_port) {
+  auto p = parts();
+  auto& devices = p.devices;
+  const uint32_t port = first(p, DeviceKind::port);
+  for (uint32_t i = port; i < devices.size(); i++)
+    if (devices[i].kind == DeviceKind::gpu) devices[i].parent = port;
+  expect_broken(p, "cannot contain");
+}
+
+Test(validate, labels_are_unique) {
+  auto p = parts();
+  p.devices.back().label = p.devices.front().label;
+  expect_broken(p, "label");
+}
+
+Test(validate, addresses_are_unique) {
+  auto p = parts();
+  for (Device& d : p.devices)
+    if (d.kind == DeviceKind::gpu) d.identity.bdf = Bdf{0, 1, 0, 0};
+  expect_broken(p, "identity");
+}
+
+Test(validate, numbers_of_numa_nodes_are_unique) {
+  auto p = parts();
+  for (Device& d : p.devices)
+    if (d.kind == DeviceKind::numa) d.identity.number = 0;
+  expect_broken(p, "number");
+}
+
+Test(validate, links_end_at_devices) {
+  auto p = parts();
+  p.links[0].b = 1000;
+  expect_broken(p, "1000");
+}
+
+Test(validate, links_carry_something) {
+  auto p = parts();
+  p.links[0].bandwidth->value = {};
+  expect_broken(p, "carries nothing");
+}
+
+Test(validate, a_link_of_unknown_speed_has_a_gap) {
+  auto p = parts();
+  p.links[0].bandwidth.reset();
+  expect_broken(p, "no gap");
+  p.gaps.push_back({p.devices[p.links[0].a].label, "its speed", ""});
+  cr_assert(validate(Machine(p)).has_value());
+}
+
+Test(validate, there_are_no_islands) {
+  auto p = parts();
+  std::erase_if(p.links, [](const Link& link) { return link.type == LinkType::net; });
+  expect_broken(p, "linked to nothing");
+}
