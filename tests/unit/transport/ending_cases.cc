@@ -242,7 +242,7 @@ void a_refusal_that_has_passed_keeps_nobody_asleep(const Transport& transport) {
   Pair pair(transport);
   const Blob key = pair.b.key();
   const auto post = [&] {
-    return pair.a.worker->put(pair.to_b, pair.from_a(0, 4096), key, 0, 1, 0);
+    return pair.a.worker->put(pair.to_b, pair.from_a(0, 1024), key, 0, 1, 0);
   };
   Deadline still(std::chrono::milliseconds(100));
   while (!still.expired()) {

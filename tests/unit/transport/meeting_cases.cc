@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How Workers meet, and whom they do not let in.
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -134,6 +135,29 @@ void silent_strangers_are_turned_away(const Transport& transport) {
   REQUIRE(host.events.empty());
 }
 
+// Accepting cannot go on, and the listener must not keep its owner awake for that.
+void running_out_of_descriptors_is_survived(const Transport& transport) {
+  Party host(transport), real(transport);
+  const Blob address = must(host.worker->listen());
+  Fd stranger = call(transport, address);
+  must(real.worker->connect(address, {}));
+  rlimit limit = {};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlim_t before = limit.rlim_cur;
+  limit.rlim_cur = 3;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  int woken = 0;
+  for (const Deadline deadline(std::chrono::milliseconds(500)); !deadline.expired(); woken++) {
+    host.poll();
+    pollfd waiting = {host.worker->fd(), POLLIN, 0};
+    if (host.worker->arm()) ::poll(&waiting, 1, deadline.poll_ms());
+  }
+  REQUIRE_THAT(woken < 50, "woken {} times for nothing", woken);
+  limit.rlim_cur = before;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  until({&host, &real}, [&] { return real.count(Kind::connected) && host.count(Kind::accepted); });
+}
+
 void no_descriptor_is_left(const Transport& transport) {
   const int before = open_descriptors();
   for (int i = 0; i < 10; i++) {
@@ -204,6 +228,7 @@ std::vector<Case> meeting_cases() {
       {"a worker can talk to itself", a_worker_can_talk_to_itself},
       {"strangers keep nobody out", strangers_keep_nobody_out},
       {"silent strangers are turned away", silent_strangers_are_turned_away},
+      {"running out of descriptors is survived", running_out_of_descriptors_is_survived},
       {"no descriptor is left", no_descriptor_is_left},
       {"a worker may move between threads", a_worker_may_move_between_threads},
       {"options out of range are refused", options_out_of_range_are_refused},

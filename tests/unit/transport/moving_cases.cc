@@ -183,7 +183,7 @@ void a_million_small_puts_arrive_once_each(const Transport& transport) {
 }
 
 void large_puts_cross_each_other(const Transport& transport) {
-  constexpr size_t kBytes = size_t{64} << 20;
+  constexpr size_t kBytes = (size_t{64} << 20) / (kScale * kScale);
   Pair pair(transport, 2 * kBytes);
   fill(pair.a.memory.bytes().first(kBytes), 1);
   fill(pair.b.memory.bytes().first(kBytes), 2);
