@@ -12,3 +12,5 @@ include src/api/local.mk
 
 noinst_LTLIBRARIES += src/libsettings.la
 src_libsettings_la_SOURCES = src/settings.cc src/settings.h
+# The plugin's options too.
+src_libsettings_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/plugin

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/options.h"
+#include "nccl/options.h"
 #include "runtime/options.h"
 #include "transport/options.h"
 
@@ -16,6 +17,7 @@ std::vector<const OptionRow*> all_options() {
   };
   add(kLibraryOptions);
   add(kRuntimeOptions);
+  add(nccl::kTunerOptions);
   add(kTransportRows);
   std::sort(rows.begin(), rows.end(),
             [](const OptionRow* a, const OptionRow* b) { return a->name < b->name; });

@@ -14,8 +14,8 @@ else
 TESTS += tests/unit/none.sh
 endif
 
-dist_check_SCRIPTS += tests/house.sh tests/install.sh tests/unit/none.sh
-TESTS += tests/house.sh tests/install.sh
+dist_check_SCRIPTS += tests/house.sh tests/install.sh tests/launch.sh tests/unit/none.sh
+TESTS += tests/house.sh tests/install.sh tests/launch.sh
 EXTRA_DIST += tests/run
 
 include tests/unit/base/local.mk

@@ -55,7 +55,13 @@ int run(const Asked& asked, const Session& session) {
 
 void add_bench(CLI::App& app, Session& session) {
   CLI::App* bench = app.add_subcommand("bench", "Measure the library's collectives");
-  bench->require_subcommand(1);
+  bench->callback([bench, &session] {
+    if (!bench->get_subcommands().empty()) return;
+    session.run = [&session] {
+      session.log.error("a benchmark is required; see 'crosstie bench --help'");
+      return kUsage;
+    };
+  });
   CLI::App* allreduce = bench->add_subcommand(
       "allreduce", "AllReduce of f32 sums on host memory, checked, beside what its Schedule says");
   auto asked = std::make_shared<Asked>();

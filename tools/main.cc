@@ -19,7 +19,10 @@ int run(int argc, char** argv) {
   Session session{Environment::of_process(), stderr_log(Level::warn), {}};
   CLI::App app{"Topology-aware communication for GPU clusters", "crosstie"};
   app.set_version_flag("--version", "crosstie " PACKAGE_VERSION);
-  app.require_subcommand(1);
+  session.run = [&session] {
+    session.log.error("a command is required; see 'crosstie --help'");
+    return kUsage;
+  };
   app.footer("Exit codes: 0 clean, 1 findings, 2 usage, 3 could not look.");
   add_all(app, session);
   try {

@@ -22,7 +22,7 @@ namespace crosstie::nccl {
 
 inline constexpr Option<TunerOptions> kTunerOptions[] = {
     row<&TunerOptions::mode>("CROSSTIE_TUNER", "", "act",
-                             "What the NCCL tuner does: nothing, log what it would choose, or "
+                             "what the NCCL tuner does: nothing, log what it would choose, or "
                              "choose"),
 };
 

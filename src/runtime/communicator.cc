@@ -115,8 +115,7 @@ Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& ca
   const auto element = static_cast<uint32_t>(size_of(call.type));
   const auto pieces = cut(frame, call.count, element, options_.chunk.count, options_.scratch.count);
   if (!pieces) return pass(pieces);
-  const auto opened = links_.open(team_, (*prepared)->peers);
-  if (!opened) return pass(opened);
+  links_.open(team_, (*prepared)->peers);
   // Puts read the input only; the links know no read-only memory.
   auto* in = static_cast<std::byte*>(const_cast<void*>(call.in));
   auto* out = static_cast<std::byte*>(call.out);
@@ -204,7 +203,7 @@ void Communicator::start_next() {
   const auto attached = links_.attach({next.in, next.out});
   if (!attached) return break_down(attached.error());
   started_ = Clock::now();
-  warned_late_ = false;
+  asked_who_is_last_ = warned_late_ = false;
   engine_.start(next.operation);
 }
 
@@ -220,31 +219,36 @@ void Communicator::finish() {
 void Communicator::check() {
   if (!engine_.running()) return;
   const auto now = Clock::now();
-  if (auto error = fault(now)) return break_down(std::move(*error));
+  if (const auto found = fault(now)) return break_down(*found);
   check_late(now);
 }
 
-std::optional<Error> Communicator::fault(Clock::time_point now) {
-  if (const auto dead = health_.verdict())
-    return Error{Code::peer, fmt::format("{} is dead: {}", team_.name(dead->rank), dead->why), dead->rank};
-  if (const auto& lost = links_.lost()) {
-    if (health_.has_left(lost->rank))
-      return Error{Code::peer, team_.name(lost->rank) + " has left the job", lost->rank};
-    if (now - lost->at > kVerdictGrace)
-      return Error{Code::peer, fmt::format("{}: {}", team_.name(lost->rank), lost->why), lost->rank};
-  }
+std::optional<Communicator::Fault> Communicator::fault(Clock::time_point now) {
+  // Asked before the verdict: a verdict precedes the leaving of those who pass it.
+  const auto& lost = links_.lost();
+  const bool left = lost && health_.has_left(lost->rank);
+  if (const auto verdict = health_.verdict()) return Fault{Code::peer, verdict->rank, verdict->why};
+  if (left) return Fault{Code::peer, lost->rank, "has left the job"};
+  if (lost && now - lost->at > kVerdictGrace)
+    return Fault{Code::peer, lost->rank, "is not reached any more: " + lost->why};
   const Pending& running = pending_.front();
   if (now - started_ < running.timeout) return std::nullopt;
+  const auto number = running.operation.number;
+  const auto limit = duration_text(std::chrono::nanoseconds(running.timeout));
   const auto last = health_.last();
-  const bool late = last && last->entered < running.operation.number;
-  return Error{Code::timeout,
-               fmt::format("collective {} has not ended within {}; {}", running.operation.number,
-                           duration_text(std::chrono::nanoseconds(running.timeout)),
-                           late ? team_.name(last->rank) + " has not begun it" : "all ranks have begun it"),
-               late ? last->rank : -1};
+  if (last && last->entered < number)
+    return Fault{Code::timeout, last->rank, fmt::format("has not begun collective {} within {}", number, limit)};
+  return Fault{Code::timeout, team_.rank(),
+               fmt::format("gave up: collective {} has not ended within {}, though all ranks have begun it",
+                           number, limit)};
 }
 
 void Communicator::check_late(Clock::time_point now) {
+  if (now - started_ < kLookForLate) return;
+  if (!std::exchange(asked_who_is_last_, true)) {
+    health_.hurry();
+    progress_->wake();
+  }
   if (warned_late_ || now - started_ < options_.late_warning) return;
   const auto last = health_.last();
   const uint64_t number = pending_.front().operation.number;
@@ -255,16 +259,23 @@ void Communicator::check_late(Clock::time_point now) {
             duration_text(std::chrono::duration_cast<std::chrono::milliseconds>(now - started_)));
 }
 
+void Communicator::break_down(const Error& error) {
+  break_down({error.code, team_.rank(), "failed: " + error.text});
+}
+
 // Closes the endpoints first, so that nothing of ours reads the callers' memory any more.
-void Communicator::break_down(Error error) {
+void Communicator::break_down(const Fault& fault) {
+  health_.accuse({fault.rank, fault.why});
+  progress_->wake();
   links_.close_all();
   engine_.end();
+  const Error error{fault.code, fmt::format("{} {}", team_.name(fault.rank), fault.why), fault.rank};
   for (Pending& pending : pending_) {
     pending.request->status = tl::unexpected<Error>(error);
     pending.request->done = true;
   }
   pending_.clear();
-  broken_ = std::move(error);
+  broken_ = error;
 }
 
 void Communicator::settle() {

@@ -69,6 +69,12 @@ class Communicator : public Tended {
     std::shared_ptr<const Program> program;
     std::vector<int> peers;
   };
+  // Why a collective cannot end.
+  struct Fault {
+    Code code = Code::peer;
+    int rank = -1;
+    std::string why;  // what that rank did
+  };
   struct Pending {
     Engine::Operation operation;
     const Prepared* prepared = nullptr;
@@ -90,8 +96,9 @@ class Communicator : public Tended {
   void finish();
   void check();
   void check_late(Clock::time_point now);
-  std::optional<Error> fault(Clock::time_point now);
-  void break_down(Error error);
+  std::optional<Fault> fault(Clock::time_point now);
+  void break_down(const Fault& fault);
+  void break_down(const Error& error);
   Status poll_links();
   void sleep(std::unique_lock<std::mutex>& lock, Deadline until);
   void settle();
@@ -109,7 +116,7 @@ class Communicator : public Tended {
   std::deque<Pending> pending_;  // the first is running, once started
   uint64_t posted_ = 0;
   Clock::time_point started_;
-  bool warned_late_ = false;
+  bool asked_who_is_last_ = false, warned_late_ = false;
   std::optional<Error> broken_;
 
   std::atomic<int> waiters_{0};

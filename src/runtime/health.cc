@@ -8,6 +8,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "base/units.h"
 
@@ -16,12 +17,13 @@ namespace {
 
 enum Type : uint8_t {
   kBeat = 'b',  // member: "ENTERED"; rank 0: "RANK ENTERED" of the last one
-  kDead = 'd',  // "RANK WHY"
+  kVerdict = 'v',  // "RANK WHY"
   kLeft = 'l',  // "RANK"
 };
 
 // Six signs fit into the bound, so that one delayed by a busy machine is no death.
 constexpr int kBeatsPerBound = 6;
+constexpr auto kBetweenBeats = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -57,8 +59,10 @@ Deadline Health::beat() {
       declare_dead(peer.rank, fmt::format("no sign of life for {}",
                                           duration_text(std::chrono::nanoseconds(bound_))));
   }
-  if (woken >= next_beat_) {
+  send_verdict();
+  if (beat_is_due(woken)) {
     send_beat();
+    last_beat_ = woken;
     next_beat_ = woken + interval_;
   }
   return Deadline(next_beat_);
@@ -84,8 +88,8 @@ void Health::hear_frame(Peer& peer, const Frame& frame) {
     peer.entered = entered;
   } else if (frame.type == kBeat && std::sscanf(text, "%d %" SCNu64, &rank, &entered) == 2) {
     note_last({rank, entered});
-  } else if (frame.type == kDead && std::sscanf(text, "%d %n", &rank, &used) == 1) {
-    declare_dead(rank, text + used);
+  } else if (frame.type == kVerdict && std::sscanf(text, "%d %n", &rank, &used) == 1) {
+    accuse({rank, text + used});
   } else if (frame.type == kLeft && std::sscanf(text, "%d", &rank) == 1) {
     note_left(rank);
   }
@@ -97,9 +101,19 @@ void Health::send_all(uint8_t type, const std::string& payload) {
     if (peer.channel) static_cast<void>(peer.channel.send(type, payload));
 }
 
+// Between regular beats, not too often: when this rank is in a hurry, and on rank 0 when another
+// one than was told is the last.
+bool Health::beat_is_due(Clock::time_point now) {
+  if (now >= next_beat_) return true;
+  if (!(is_hub() && compute_last() != told_) && !hurry_) return false;
+  next_beat_ = std::min(next_beat_, last_beat_ + kBetweenBeats);
+  return now >= next_beat_;
+}
+
 void Health::send_beat() {
+  hurry_ = false;
   if (!is_hub()) return send_all(kBeat, std::to_string(entered_.load()));
-  const Last last = compute_last();
+  const Last last = told_ = compute_last();
   note_last(last);
   send_all(kBeat, fmt::format("{} {}", last.rank, last.entered));
 }
@@ -111,16 +125,26 @@ Health::Last Health::compute_last() const {
   return last;
 }
 
-void Health::declare_dead(int rank, const std::string& why) {
+void Health::declare_dead(int rank, const std::string& how) {
   for (Peer& peer : peers_)
     if (peer.rank == rank) peer.channel.close();
+  accuse({rank, "is dead: " + how});
+}
+
+void Health::accuse(const Verdict& verdict) {
   {
     const std::lock_guard lock(mutex_);
-    if (verdict_) return;  // the first death explains those that follow
-    verdict_ = Verdict{rank, why};
+    if (verdict_) return;
+    verdict_ = verdict;
   }
   raise_news();
-  if (is_hub()) send_all(kDead, fmt::format("{} {}", rank, why));
+}
+
+// A member's goes to rank 0, whose goes to all; what comes from rank 0 it knows already.
+void Health::send_verdict() {
+  const auto found = verdict();
+  if (!found || std::exchange(verdict_sent_, true)) return;
+  send_all(kVerdict, fmt::format("{} {}", found->rank, found->why));
 }
 
 void Health::note_left(int rank) {
@@ -162,6 +186,7 @@ bool Health::has_left(int rank) const {
 }
 
 void Health::leave() {
+  send_verdict();
   send_all(kLeft, std::to_string(rank_));
   const Deadline deadline(std::chrono::seconds(1));
   const auto unsent = [](Peer& peer) {

@@ -2,7 +2,8 @@
 // Who lives, who is late. Every rank sends a sign of life to rank 0, with the number of the
 // collective that it has entered; rank 0 sends its own to all, with the name of the last. A
 // connection that closes without a goodbye, or silence beyond the bound, is a death; rank 0
-// tells everyone, so all name the same culprit, and not each its own neighbour that fell over.
+// tells everyone, so all name the same culprit, and not each its own neighbour that fell over. A
+// rank whose own collective fails says likewise who is to blame, since that ends it for all.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -21,12 +22,13 @@ class Health {
  public:
   struct Verdict {
     int rank = -1;
-    std::string why;  // "its connection closed", "no sign of life for 3s"
+    std::string why;  // what it did: "is dead: its connection closed", "has left the job"
   };
   // The rank that has entered the fewest collectives.
   struct Last {
     int rank = 0;
     uint64_t entered = 0;
+    bool operator==(const Last&) const = default;
   };
 
   Health(int rank, Star star, Clock::duration bound);
@@ -40,8 +42,12 @@ class Health {
   // ---- for any thread
   // This rank has entered its n-th collective.
   void entered(uint64_t n) { entered_.store(n, std::memory_order_relaxed); }
-  // The first death, once there is one.
+  // Makes the next beat come at once: somebody waits, and may soon want to know for whom.
+  void hurry() { hurry_.store(true, std::memory_order_relaxed); }
+  // The first one, which explains those that follow.
   std::optional<Verdict> verdict() const;
+  // To be told to all at the next beat, unless there is a verdict already.
+  void accuse(const Verdict& verdict);
   std::optional<Last> last() const;
   bool has_left(int rank) const;
   // Becomes readable when there is a verdict, or somebody has left; until the news are taken.
@@ -62,8 +68,10 @@ class Health {
   void hear(Peer& peer);
   void hear_frame(Peer& peer, const Frame& frame);
   void send_all(uint8_t type, const std::string& payload);
+  bool beat_is_due(Clock::time_point now);
   void send_beat();
-  void declare_dead(int rank, const std::string& why);
+  void declare_dead(int rank, const std::string& how);
+  void send_verdict();
   void note_left(int rank);
   void note_last(Last last);
   Last compute_last() const;
@@ -73,8 +81,12 @@ class Health {
   const Clock::duration bound_, interval_;
   std::vector<Peer> peers_;
   Clock::time_point next_beat_;
+  bool verdict_sent_ = false;
   Fd news_, heard_;
+  Clock::time_point last_beat_{};
+  Last told_;  // rank 0: who was last when all were told
   std::atomic<uint64_t> entered_{0};
+  std::atomic<bool> hurry_{false};
 
   mutable std::mutex mutex_;  // what follows
   std::optional<Verdict> verdict_;

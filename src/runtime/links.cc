@@ -39,19 +39,22 @@ Result<Links> Links::make(std::unique_ptr<Worker> inside, std::unique_ptr<Worker
   return links;
 }
 
-Status Links::open(const Team& team, const std::vector<int>& peers) {
+void Links::open(const Team& team, const std::vector<int>& peers) {
   for (const int peer : peers) {
     if (outgoing_.contains(peer)) continue;
     const bool inside = team.is_inside(peer);
     Wing* wing = wings_[inside ? kInside : kAcross].get();
     const Blob& address = inside ? team.facts(peer).inside : team.facts(peer).across;
     const int own = team.rank();
-    auto endpoint = wing->worker->connect(address, std::as_bytes(std::span(&own, 1)));
-    if (!endpoint) return pass(endpoint, team.name(peer));
+    const auto endpoint = wing->worker->connect(address, std::as_bytes(std::span(&own, 1)));
+    outgoing_[peer].wing = wing;
+    if (!endpoint) {
+      lose(peer, endpoint.error().text);
+      continue;
+    }
+    outgoing_[peer].endpoint = *endpoint;
     wing->peers[*endpoint] = peer;
-    outgoing_[peer] = {wing, *endpoint, {}, 0};
   }
-  return {};
 }
 
 Status Links::attach(const Memory& memory) {
@@ -183,6 +186,7 @@ std::vector<int> Links::fds() const {
 LinkTraffic Links::traffic() const {
   LinkTraffic traffic = closed_;
   for (const auto& [rank, link] : outgoing_) {
+    if (link.key.empty()) continue;  // nothing has been put yet
     const uint64_t bytes = link.wing->worker->counters(link.endpoint).put_bytes;
     (link.wing == wings_[kInside].get() ? traffic.inside_bytes : traffic.across_bytes) += bytes;
   }

@@ -45,9 +45,9 @@ class Links {
 
   std::span<std::byte> scratch() const { return scratch_.bytes(); }
 
-  // Begins to connect to the peers that a Program puts to or signals; again for those known is
-  // no work.
-  Status open(const Team& team, const std::vector<int>& peers);
+  // Begins to connect to the peers that a Program puts to or signals, if not yet. One that
+  // cannot be reached is lost().
+  void open(const Team& team, const std::vector<int>& peers);
   // Registers an operation's memory as the source of puts; the one before is forgotten.
   Status attach(const Memory& memory);
   void detach();
@@ -79,7 +79,7 @@ class Links {
   struct Outgoing {
     Wing* wing = nullptr;
     EndpointId endpoint{};
-    Blob key;  // empty until the peer has answered
+    Blob key;  // empty until the peer has answered; `endpoint` means nothing where it never will
     uint64_t completed = 0;
   };
   struct Incoming {

@@ -137,7 +137,8 @@ int time_out(int rank) {
   const auto status = crosstie_allreduce(comm, &x, &x, 1, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr);
   std::printf("error: %s\n", crosstie_last_error());
   crosstie_comm_destroy(comm);
-  return status == CROSSTIE_ERR_TIMEOUT ? kPeerError : 1;
+  // The first to give up tells the others, who may hear of it before their own time is up.
+  return status == CROSSTIE_ERR_TIMEOUT || status == CROSSTIE_ERR_PEER ? kPeerError : 1;
 }
 
 void late(Tap& tap) {
