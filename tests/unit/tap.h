@@ -18,6 +18,9 @@ class Tap {
     if (!passed && !why.empty()) fmt::print("# {}\n", why);
     std::fflush(stdout);
   }
+  void skip(std::string_view name, std::string_view why) {
+    fmt::print("ok {} - {} # SKIP {}\n", ++count_, name, why);
+  }
   // Prints the plan; the program's exit code.
   int finish() const {
     fmt::print("1..{}\n", count_);
