@@ -14,6 +14,8 @@ plugin_nccl_libplugin_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/plugin
 # Not by libtool, which drops -static-libstdc++ when it links C++ modules. Without --gc-sections
 # libstdc++'s unused parts ask for GLIBC_2.36; libgcc_s stays dynamic, as the unwinder must be one
 # for the whole process. ld.so finds the plugin by name, hence $(libdir).
+# It stays mapped (nodelete): NCCL closes and reopens it for each communicator where there is one
+# at a time, and each load of a static libstdc++ leaves its 72 KB pool for exceptions behind.
 plugin_nccl_rooms = \
   plugin/nccl/libplugin.la \
   src/choice/libchoice.la \
@@ -23,7 +25,7 @@ plugin_nccl_archives = \
   src/choice/.libs/libchoice.a src/base/.libs/libbase.a
 plugin/nccl/libnccl-tuner-crosstie.so: $(plugin_nccl_rooms) $(srcdir)/plugin/nccl/plugin.map
 	$(AM_V_GEN)$(CXX) -shared $(AM_CXXFLAGS) $(CXXFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@ \
-	  -static-libstdc++ -Wl,--gc-sections -Wl,-z,defs \
+	  -static-libstdc++ -Wl,--gc-sections -Wl,-z,defs -Wl,-z,nodelete \
 	  -Wl,--exclude-libs,libchoice.a:libbase.a:libstdc++.a \
 	  -Wl,--version-script,$(srcdir)/plugin/nccl/plugin.map $(plugin_nccl_archives)
 
