@@ -17,8 +17,10 @@ struct LibraryTraits {
 };
 using Library = Handle<LibraryTraits>;
 
+// Drivers start threads and leave memory and exit handlers behind, so that unmapping them is
+// never safe: once opened they stay (RTLD_NODELETE), and closing only drops our claim.
 inline Result<Library> open_library(const char* file) {
-  void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) return fail(Code::missing, "{}", ::dlerror());
   return Library(library);
 }

@@ -35,8 +35,7 @@ Result<Driver<Nvml>> open_nvml() {
     return fail(Code::missing, "nvmlInit: {}", nvml->error_string(result));
   std::array<char, kNvmlTextBytes> version{};
   nvml->driver_version(version.data(), version.size());
-  library->release();
-  return Driver<Nvml>{*nvml, version.data(), {}};
+  return Driver<Nvml>{*nvml, version.data(), std::move(*library)};
 }
 
 }  // namespace crosstie

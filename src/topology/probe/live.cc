@@ -24,9 +24,10 @@ struct HwlocTraits {
 using Hwloc = Handle<HwlocTraits>;
 
 // We ask the drivers ourselves; hwloc's own plugins for them take long to start (OpenCL, X11)
-// or would open a second NVML.
+// or would open a second NVML. "pci" (libpciaccess) leaks and adds names only: without it hwloc
+// reads PCI from sysfs.
 void leave_out_plugins(hwloc_topology_t topology) {
-  for (const char* plugin : {"cuda", "nvml", "rsmi", "levelzero", "opencl", "gl"})
+  for (const char* plugin : {"cuda", "nvml", "rsmi", "levelzero", "opencl", "gl", "pci"})
     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugin);
 }
 
@@ -147,8 +148,6 @@ void Probe::see_function(hwloc_obj_t function) {
   if (!nic && !is_gpu(pci)) return;
   Device d{.kind = nic ? DeviceKind::nic : DeviceKind::gpu, .parent = container_of(function)};
   d.identity.bdf = bdf_of(function);
-  if (const auto model = info(function, "PCIDevice"); !model.empty())
-    d.model = known(model, kDriver);
   set_pcie(d, function);
   const uint32_t index = builder_.see(d);
   if (nic) note_names(function, index);
