@@ -4,7 +4,8 @@ TEST_EXTENSIONS = .t .sh
 T_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 T_LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/unit/run-tap
 AM_TESTS_ENVIRONMENT = \
-  srcdir='$(abs_srcdir)'; builddir='$(abs_builddir)'; export srcdir builddir;
+  srcdir='$(abs_srcdir)'; builddir='$(abs_builddir)'; CC='$(CC)'; \
+  SANITIZE_FLAGS='$(SANITIZE_FLAGS)'; export srcdir builddir CC SANITIZE_FLAGS;
 EXTRA_DIST += tests/unit/run-tap
 
 if HAVE_CRITERION
