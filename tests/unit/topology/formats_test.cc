@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include <chrono>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -168,11 +168,11 @@ Test(nccl_xml, a_file_without_some_of_its_lines_or_bytes_is_an_error_or_a_machin
 Test(nccl_xml, twenty_thousand_devices_are_read_in_about_a_second) {
   const std::string text = many_devices(20000);
   cr_assert(text.size() > 10'000'000 / 2);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // CPU time: the machine may be busy
   const Machine m = read(text);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   cr_assert(m.count(DeviceKind::gpu) == 20000);
-  cr_assert(took.count() < 10, "%.1f s", took.count());  // loose: the machine may be busy
+  cr_assert(seconds < 5, "%.1f s", seconds);  // loose: sanitizers cost a factor of five
 }
 
 Test(synthetic, every_known_machine_is_whole_and_names_its_sources) {
