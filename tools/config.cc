@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "driver/drivers.h"
 #include "settings.h"
 
 namespace crosstie::tools {
@@ -38,6 +39,21 @@ void print_json(const std::vector<const OptionRow*>& rows, const Environment& en
   fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+template <class Functions>
+void print_library(const char* name, const Result<Driver<Functions>>& driver) {
+  fmt::print("{:<10} {}\n", name, driver ? driver->version : "no: " + driver.error().text);
+}
+
+// What would be opened at run time, here and now.
+int print_libraries() {
+  const Drivers drivers = open_drivers();
+  print_library("libibverbs", drivers.verbs);
+  print_library("NVML", drivers.nvml);
+  print_library("CUDA", drivers.cuda);
+  print_library("NCCL", drivers.nccl);
+  return kClean;
+}
+
 int run(bool json, const Session& session) {
   const auto rows = all_options();
   json ? print_json(rows, session.environment) : print_text(rows, session.environment);
@@ -52,9 +68,18 @@ int run(bool json, const Session& session) {
 
 void add_config(CLI::App& app, Session& session) {
   CLI::App* config = app.add_subcommand("config", "Show every variable, its meaning and its value in effect");
-  auto json = std::make_shared<bool>(false);
-  config->add_flag("--json", *json, "Print JSON, schema 1");
-  config->callback([json, &session] { session.run = [json, &session] { return run(*json, session); }; });
+  struct Asked {
+    bool json = false, libraries = false;
+  };
+  auto asked = std::make_shared<Asked>();
+  auto* json = config->add_flag("--json", asked->json, "Print JSON, schema 1");
+  config->add_flag("--libraries", asked->libraries, "Show the libraries that are opened at run time")
+      ->excludes(json);
+  config->callback([asked, &session] {
+    session.run = [asked, &session] {
+      return asked->libraries ? print_libraries() : run(asked->json, session);
+    };
+  });
 }
 
 }  // namespace crosstie::tools

@@ -12,10 +12,10 @@ enum Type : uint8_t { kGreeting = 1, kCompleted = 2 };
 constexpr size_t kFixed = 1 + sizeof(uint64_t);
 
 Blob encode(Type type, uint64_t completed, const Blob& key) {
-  Blob bytes(kFixed);
+  Blob bytes(kFixed + key.size());
   bytes[0] = static_cast<std::byte>(type);
   memcpy(bytes.data() + 1, &completed, sizeof completed);
-  bytes.insert(bytes.end(), key.begin(), key.end());
+  std::copy(key.begin(), key.end(), bytes.begin() + kFixed);
   return bytes;
 }
 
