@@ -2,6 +2,7 @@
 // What shm peers say over their unix-domain socket: all that needs a descriptor passed, and that
 // they are leaving. One packet each, of one size.
 #pragma once
+#include <algorithm>
 #include <array>
 
 #include "transport/wire/handshake.h"
@@ -39,7 +40,7 @@ struct Packet {
 
   void set_text(std::string_view from_text) {
     text_bytes = static_cast<uint32_t>(std::min(from_text.size(), text.size()));
-    std::memcpy(text.data(), from_text.data(), text_bytes);
+    std::copy_n(from_text.begin(), text_bytes, text.begin());
   }
   std::string_view get_text() const {
     return {text.data(), std::min<size_t>(text_bytes, text.size())};

@@ -52,11 +52,12 @@ void deregistering_ends_all_writes(const Transport& transport) {
 }
 
 // A stopped peer may be in the midst of a write: `again`, at once, for as long as that lasts.
-bool stopped_within_a_write(const Transport& transport) {
+bool stopped_within_a_write(const Transport& transport, useconds_t after_us) {
   Child child([&](int socket) { blast(transport, socket, kLarge); });
   Party host(transport, kLarge);
   const EndpointId peer = receive_visitor(host, child);
   host.await(Kind::notified);
+  usleep(after_us);
   child.signal(SIGSTOP);
   child.wait_until_stopped();
   const auto begin = Clock::now();
@@ -74,8 +75,8 @@ void a_fence_never_waits_for_a_stopped_peer(const Transport& transport) {
   // Over tcp nobody but us writes our memory.
   const bool may_be_within = transport.name == "shm";
   bool again = false;
-  for (int i = 0; i < 20 && !again; i++) {
-    again = stopped_within_a_write(transport);
+  for (useconds_t i = 0; i < 40 && !again; i++) {
+    again = stopped_within_a_write(transport, i * 100);
     if (!may_be_within) break;
   }
   REQUIRE(again == may_be_within);
