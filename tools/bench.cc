@@ -69,24 +69,33 @@ void add_bench(CLI::App& app, Session& session) {
   add_size(*allreduce, "-b,--min-bytes", o.min_bytes, "Smallest message (default 8)");
   add_size(*allreduce, "-e,--max-bytes", o.max_bytes, "Largest message (default 64M)");
   allreduce->add_option("-f,--factor", o.factor, "From one size to the next")
-      ->check(CLI::Range(2, 1 << 20))->capture_default_str();
+      ->check(CLI::Range(2, 1 << 20))
+      ->capture_default_str();
   allreduce->add_option("-n,--iters", o.iterations, "Timed calls for each size")
-      ->check(CLI::Range(1, 1 << 20))->capture_default_str();
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   allreduce->add_option("-w,--warmup", o.warmup, "Calls before them")
-      ->check(CLI::Range(0, 1 << 20))->capture_default_str();
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   allreduce->add_option("-a,--algorithm", o.algorithms, "One or several, side by side")
-      ->delimiter(',')->check(CLI::IsMember({"auto", "ring", "hierarchical"}))->capture_default_str();
-  allreduce->add_option("--hosts", asked->hosts,
-                        "Start ranks here, with so many emulated host boundaries")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"auto", "ring", "hierarchical"}))
+      ->capture_default_str();
+  allreduce
+      ->add_option("--hosts", asked->hosts,
+                   "Start ranks here, with so many emulated host boundaries")
       ->check(CLI::Range(1, 1024));
-  allreduce->add_option("--ranks-per-host", asked->ranks_per_host,
-                        "Start ranks here: so many on each host, or one number a host, as 7,8")
-      ->delimiter(',')->check(CLI::Range(1, 1024));
+  allreduce
+      ->add_option("--ranks-per-host", asked->ranks_per_host,
+                   "Start ranks here: so many on each host, or one number a host, as 7,8")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
   allreduce->add_flag("--json", o.json, "Print JSON, schema 1");
   allreduce->footer(
       "Without --ranks-per-host the process joins the job of its launcher (torchrun, mpirun, "
       "mpiexec, srun).");
-  allreduce->callback([asked, &session] { session.run = [asked, &session] { return run(*asked, session); }; });
+  allreduce->callback(
+      [asked, &session] { session.run = [asked, &session] { return run(*asked, session); }; });
 }
 
 }  // namespace crosstie::tools

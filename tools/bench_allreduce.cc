@@ -99,7 +99,8 @@ class AllReduceBench {
   }
 
   uint64_t sum(uint64_t value) {
-    require(crosstie_allreduce(comm_, &value, &value, 1, CROSSTIE_U64, CROSSTIE_SUM, nullptr, nullptr));
+    require(
+        crosstie_allreduce(comm_, &value, &value, 1, CROSSTIE_U64, CROSSTIE_SUM, nullptr, nullptr));
     return value;
   }
 
@@ -161,8 +162,10 @@ void print_header(const AllReduceBench& bench) {
       "# other hosts in one allreduce: as the endpoints counted it, and as the Schedule says.\n"
       "#\n"
       "#{:>12}{:>14}{:>9}{:>8}{:>7}{:>14}  {:^37}  {:^37}  {:^27}\n"
-      "#{:>12}{:>14}{:>9}{:>8}{:>7}{:>14}  {:>10}{:>9}{:>9}{:>9}  {:>10}{:>9}{:>9}{:>9}  {:>13} {:>13}\n"
-      "#{:>12}{:>14}{:>9}{:>8}{:>7}{:>14}  {:>10}{:>9}{:>9}{:>9}  {:>10}{:>9}{:>9}{:>9}  {:>13} {:>13}\n",
+      "#{:>12}{:>14}{:>9}{:>8}{:>7}{:>14}  {:>10}{:>9}{:>9}{:>9}  {:>10}{:>9}{:>9}{:>9}  {:>13} "
+      "{:>13}\n"
+      "#{:>12}{:>14}{:>9}{:>8}{:>7}{:>14}  {:>10}{:>9}{:>9}{:>9}  {:>10}{:>9}{:>9}{:>9}  {:>13} "
+      "{:>13}\n",
       PACKAGE_VERSION, bench.ranks(), bench.hosts(), "", "", "", "", "", "", "out-of-place",
       "in-place", "across", "size", "count", "type", "redop", "root", "algorithm", "time", "algbw",
       "busbw", "#wrong", "time", "algbw", "busbw", "#wrong", "counted", "scheduled", "(B)",

@@ -36,7 +36,9 @@ struct Place {
 };
 
 void set_environment(const Place& place, uint16_t port) {
-  const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 1); };
+  const auto set = [](const char* name, const std::string& value) {
+    setenv(name, value.c_str(), 1);
+  };
   set("CROSSTIE_RANK", std::to_string(place.rank));
   set("CROSSTIE_RANKS", std::to_string(place.ranks));
   set("CROSSTIE_ADDRESS", fmt::format("127.0.0.1:{}", port));
@@ -59,7 +61,8 @@ int wait_for(pid_t pid, int rank, const Log& log) {
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status)) return WEXITSTATUS(status);
-  log.error("rank {} was ended by signal {} ({})", rank, WTERMSIG(status), strsignal(WTERMSIG(status)));
+  log.error("rank {} was ended by signal {} ({})", rank, WTERMSIG(status),
+            strsignal(WTERMSIG(status)));
   return kCouldNotLook;
 }
 

@@ -13,7 +13,7 @@ namespace crosstie::tools {
 
 enum Exit : int {
   kClean = 0,
-  kFindings = 1,      // a check failed, a difference, wrong data
+  kFindings = 1,  // a check failed, a difference, wrong data
   kUsage = 2,
   kCouldNotLook = 3,  // a file, device or peer that should have answered did not
 };

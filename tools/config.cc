@@ -67,13 +67,15 @@ int run(bool json, const Session& session) {
 }  // namespace
 
 void add_config(CLI::App& app, Session& session) {
-  CLI::App* config = app.add_subcommand("config", "Show every variable, its meaning and its value in effect");
+  CLI::App* config =
+      app.add_subcommand("config", "Show every variable, its meaning and its value in effect");
   struct Asked {
     bool json = false, libraries = false;
   };
   auto asked = std::make_shared<Asked>();
   auto* json = config->add_flag("--json", asked->json, "Print JSON, schema 1");
-  config->add_flag("--libraries", asked->libraries, "Show the libraries that are opened at run time")
+  config
+      ->add_flag("--libraries", asked->libraries, "Show the libraries that are opened at run time")
       ->excludes(json);
   config->callback([asked, &session] {
     session.run = [asked, &session] {

@@ -7,7 +7,8 @@ namespace {
 
 // CLI11's own text on one line, so that logs stay greppable.
 int report_usage(const CLI::App& app, const CLI::ParseError& error, const Session& session) {
-  if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kClean : kUsage;  // --help, --version
+  if (error.get_exit_code() == 0)
+    return app.exit(error) == 0 ? kClean : kUsage;  // --help, --version
   std::string text = error.what();
   for (char& c : text)
     if (c == '\n') c = ' ';

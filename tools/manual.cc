@@ -33,7 +33,8 @@ void print_command(const CLI::App& app, const std::string& path) {
   fmt::print(".SS {}\n{}.\n", escaped(path), escaped(app.get_description()));
   for (const CLI::Option* option : app.get_options()) print_option(*option);
   if (!app.get_footer().empty()) fmt::print(".P\n{}\n", escaped(app.get_footer()));
-  for (const CLI::App* sub : app.get_subcommands({})) print_command(*sub, path + " " + sub->get_name());
+  for (const CLI::App* sub : app.get_subcommands({}))
+    print_command(*sub, path + " " + sub->get_name());
 }
 
 void print_variables() {
@@ -60,7 +61,8 @@ void print_manual() {
       ".SH NAME\ncrosstie \\- topology\\-aware communication for GPU clusters\n"
       ".SH SYNOPSIS\n.B crosstie\n.I command\n.RI [ options ]\n.SH COMMANDS\n",
       PACKAGE_VERSION);
-  for (const CLI::App* sub : app.get_subcommands({})) print_command(*sub, "crosstie " + sub->get_name());
+  for (const CLI::App* sub : app.get_subcommands({}))
+    print_command(*sub, "crosstie " + sub->get_name());
   print_variables();
   fmt::print(
       ".SH EXIT STATUS\n.TP\n.B 0\nYes; clean.\n.TP\n.B 1\nFindings: a check failed, a difference, "

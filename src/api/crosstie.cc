@@ -30,14 +30,22 @@ thread_local std::string last_error;
 
 crosstie_status_t status_of(Code code) {
   switch (code) {
-    case Code::invalid: return CROSSTIE_ERR_INVALID;
-    case Code::missing: return CROSSTIE_ERR_MISSING;
-    case Code::io: return CROSSTIE_ERR_IO;
-    case Code::timeout: return CROSSTIE_ERR_TIMEOUT;
-    case Code::peer: return CROSSTIE_ERR_PEER;
-    case Code::exhausted: return CROSSTIE_ERR_EXHAUSTED;
-    case Code::unsupported: return CROSSTIE_ERR_UNSUPPORTED;
-    case Code::internal: return CROSSTIE_ERR_INTERNAL;
+    case Code::invalid:
+      return CROSSTIE_ERR_INVALID;
+    case Code::missing:
+      return CROSSTIE_ERR_MISSING;
+    case Code::io:
+      return CROSSTIE_ERR_IO;
+    case Code::timeout:
+      return CROSSTIE_ERR_TIMEOUT;
+    case Code::peer:
+      return CROSSTIE_ERR_PEER;
+    case Code::exhausted:
+      return CROSSTIE_ERR_EXHAUSTED;
+    case Code::unsupported:
+      return CROSSTIE_ERR_UNSUPPORTED;
+    case Code::internal:
+      return CROSSTIE_ERR_INTERNAL;
   }
   return CROSSTIE_ERR_INTERNAL;
 }
@@ -65,7 +73,8 @@ template <class T>
 Result<T> complete(const T* given, T defaults, const char* what) {
   if (!given) return defaults;
   if (given->size < sizeof(size_t) || given->size > sizeof(T))
-    return fail(Code::invalid, "{}.size is {}; begin with {}'s INIT macro", what, given->size, what);
+    return fail(Code::invalid, "{}.size is {}; begin with {}'s INIT macro", what, given->size,
+                what);
   memcpy(&defaults, given, given->size);
   return defaults;
 }
@@ -108,8 +117,10 @@ Result<std::unique_ptr<Communicator>> create(const crosstie_config_t* given) {
 
 Result<DataType> type_of(crosstie_type_t type) {
   switch (type) {
-    case CROSSTIE_F32: return DataType::f32;
-    case CROSSTIE_U64: return DataType::u64;
+    case CROSSTIE_F32:
+      return DataType::f32;
+    case CROSSTIE_U64:
+      return DataType::u64;
   }
   return fail(Code::invalid, "type {} is none of crosstie_type_t", static_cast<int>(type));
 }
@@ -123,8 +134,7 @@ Status set_call(AllReduceCall& call, const crosstie_call_t* given) {
   }
   if (!(c->timeout >= 0 && c->timeout < 1e9))
     return fail(Code::invalid, "a timeout of {} seconds makes no sense", c->timeout);
-  if (c->timeout > 0)
-    call.timeout = std::chrono::nanoseconds(std::llround(c->timeout * 1e9));
+  if (c->timeout > 0) call.timeout = std::chrono::nanoseconds(std::llround(c->timeout * 1e9));
   return {};
 }
 
@@ -190,15 +200,24 @@ void crosstie_version(int* major, int* minor, int* patch) {
 
 const char* crosstie_status_string(crosstie_status_t status) {
   switch (status) {
-    case CROSSTIE_OK: return "ok";
-    case CROSSTIE_ERR_INVALID: return "invalid argument";
-    case CROSSTIE_ERR_MISSING: return "missing";
-    case CROSSTIE_ERR_IO: return "system error";
-    case CROSSTIE_ERR_TIMEOUT: return "timeout";
-    case CROSSTIE_ERR_PEER: return "peer failed";
-    case CROSSTIE_ERR_EXHAUSTED: return "out of resources";
-    case CROSSTIE_ERR_UNSUPPORTED: return "unsupported";
-    case CROSSTIE_ERR_INTERNAL: return "internal error";
+    case CROSSTIE_OK:
+      return "ok";
+    case CROSSTIE_ERR_INVALID:
+      return "invalid argument";
+    case CROSSTIE_ERR_MISSING:
+      return "missing";
+    case CROSSTIE_ERR_IO:
+      return "system error";
+    case CROSSTIE_ERR_TIMEOUT:
+      return "timeout";
+    case CROSSTIE_ERR_PEER:
+      return "peer failed";
+    case CROSSTIE_ERR_EXHAUSTED:
+      return "out of resources";
+    case CROSSTIE_ERR_UNSUPPORTED:
+      return "unsupported";
+    case CROSSTIE_ERR_INTERNAL:
+      return "internal error";
   }
   return "unknown status";
 }

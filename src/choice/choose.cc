@@ -45,7 +45,8 @@ Choice choose_all_reduce(const Shape& shape, uint64_t bytes) {
   Choice choice;
   const auto size = static_cast<double>(bytes);
   choice.candidates[0] = {Algorithm::ring, Protocol::simple, ring_time(shape, size)};
-  choice.candidates[1] = {Algorithm::hierarchical, Protocol::simple, hierarchical_time(shape, size)};
+  choice.candidates[1] = {Algorithm::hierarchical, Protocol::simple,
+                          hierarchical_time(shape, size)};
   choice.count = 2;
   // At equal times the ring stays first: it is the simpler one.
   if (choice.candidates[1].predicted < choice.candidates[0].predicted) {

@@ -14,7 +14,9 @@ constexpr uint64_t kBlock = 1024;
 template <class T>
 void sum_block(T* to, std::span<const std::byte* const> sources, uint64_t first, uint64_t count) {
   std::array<T, kBlock> sum;
-  const auto at = [first](const std::byte* source) { return reinterpret_cast<const T*>(source) + first; };
+  const auto at = [first](const std::byte* source) {
+    return reinterpret_cast<const T*>(source) + first;
+  };
   std::copy_n(at(sources[0]), count, sum.begin());
   for (const std::byte* source : sources.subspan(1)) {
     const T* from = at(source);
@@ -31,10 +33,13 @@ void sum(std::byte* to, std::span<const std::byte* const> sources, uint64_t coun
 
 }  // namespace
 
-void reduce(DataType type, std::byte* to, std::span<const std::byte* const> sources, uint64_t count) {
+void reduce(DataType type, std::byte* to, std::span<const std::byte* const> sources,
+            uint64_t count) {
   switch (type) {
-    case DataType::f32: return sum<float>(to, sources, count);
-    case DataType::u64: return sum<uint64_t>(to, sources, count);
+    case DataType::f32:
+      return sum<float>(to, sources, count);
+    case DataType::u64:
+      return sum<uint64_t>(to, sources, count);
   }
 }
 

@@ -121,7 +121,8 @@ std::optional<Result<Frame>> Channel::parse() {
   uint32_t length = 0;
   memcpy(&length, in_.data(), sizeof length);
   length = ntohl(length);
-  if (length > most_) return fail(Code::peer, "a frame of {} bytes, at most {} are allowed", length, most_);
+  if (length > most_)
+    return fail(Code::peer, "a frame of {} bytes, at most {} are allowed", length, most_);
   if (in_.size() < kHeader + length) return std::nullopt;
   Frame frame{static_cast<uint8_t>(in_[4]), in_.substr(kHeader, length)};
   in_.erase(0, kHeader + length);

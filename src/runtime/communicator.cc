@@ -67,7 +67,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
   if (!team) return pass(team);
   auto scratch = Buffer::allocate(options.scratch.count, "crosstie-scratch");
   if (!scratch) return pass(scratch, "CROSSTIE_SCRATCH");
-  auto links = Links::make(std::move(workers.inside), std::move(workers.across), std::move(*scratch));
+  auto links =
+      Links::make(std::move(workers.inside), std::move(workers.across), std::move(*scratch));
   if (!links) return pass(links);
   std::unique_ptr<Communicator> made(new Communicator(std::move(*team), std::move(met->star),
                                                       std::move(*links), options,
@@ -89,7 +90,7 @@ Communicator::Communicator(Team team, Star star, Links links, const RuntimeOptio
 Communicator::~Communicator() {
   settle();
   progress_->remove(this);
-  health_.leave();
+  health_.leave(completed_);
   links_.close_all();
 }
 
@@ -97,9 +98,12 @@ Result<const Communicator::Prepared*> Communicator::prepare(Algorithm algorithm)
   if (const auto known = prepared_.find(algorithm); known != prepared_.end()) return &known->second;
   auto schedule = make_schedule(Collective::all_reduce, algorithm, team_.shape());
   if (!schedule) return pass(schedule);
-  auto program = std::make_shared<const Program>(schedule->program(static_cast<uint32_t>(team_.rank())));
+  auto program =
+      std::make_shared<const Program>(schedule->program(static_cast<uint32_t>(team_.rank())));
   auto peers = Engine::peers(*program, team_.rank());
-  return &prepared_.emplace(algorithm, Prepared{std::move(*schedule), std::move(program), std::move(peers)})
+  return &prepared_
+              .emplace(algorithm,
+                       Prepared{std::move(*schedule), std::move(program), std::move(peers)})
               .first->second;
 }
 
@@ -120,12 +124,13 @@ Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& ca
   auto* in = static_cast<std::byte*>(const_cast<void*>(call.in));
   auto* out = static_cast<std::byte*>(call.out);
   const uint64_t bytes = call.count * element;
-  return Pending{{posted_ + 1, (*prepared)->program, frame, *pieces, call.type, in, out, links_.scratch()},
-                 *prepared,
-                 {in, bytes},
-                 {out, bytes},
-                 call.timeout.value_or(options_.collective_timeout),
-                 std::make_shared<Request>()};
+  return Pending{
+      {posted_ + 1, (*prepared)->program, frame, *pieces, call.type, in, out, links_.scratch()},
+      *prepared,
+      {in, bytes},
+      {out, bytes},
+      call.timeout.value_or(options_.collective_timeout),
+      std::make_shared<Request>()};
 }
 
 Status Communicator::all_reduce(const AllReduceCall& call, std::shared_ptr<Request>& request) {
@@ -187,12 +192,11 @@ void Communicator::drive() {
 
 Status Communicator::poll_links() {
   Status status;
-  const Links::Handlers handlers = {
-      [&](int rank, uint32_t immediate) {
-        const auto known = engine_.notified(immediate);
-        if (!known) status = pass(known, team_.name(rank));
-      },
-      [&] { engine_.put_done(); }};
+  const Links::Handlers handlers = {[&](int rank, uint32_t immediate) {
+                                      const auto known = engine_.notified(immediate);
+                                      if (!known) status = pass(known, team_.name(rank));
+                                    },
+                                    [&] { engine_.put_done(); }};
   const auto polled = links_.poll(handlers);
   return polled ? status : polled;
 }
@@ -210,7 +214,8 @@ void Communicator::start_next() {
 void Communicator::finish() {
   engine_.end();
   links_.detach();
-  links_.announce(pending_.front().operation.number);
+  completed_ = pending_.front().operation.number;
+  links_.announce(completed_);
   pending_.front().request->done = true;
   pending_.pop_front();
   start_next();
@@ -223,24 +228,35 @@ void Communicator::check() {
   check_late(now);
 }
 
+// A rank that left after this collective has done its part in it.
+std::optional<Communicator::Fault> Communicator::lost_peer(Clock::time_point now) const {
+  for (const auto& [rank, lost] : links_.lost()) {
+    const auto left = health_.left_after(rank);
+    if (left && *left >= pending_.front().operation.number) continue;
+    if (left) return Fault{Code::peer, rank, "has left the job"};
+    if (now - lost.at > kVerdictGrace)
+      return Fault{Code::peer, rank, "is not reached any more: " + lost.why};
+  }
+  return std::nullopt;
+}
+
 std::optional<Communicator::Fault> Communicator::fault(Clock::time_point now) {
-  // Asked before the verdict: a verdict precedes the leaving of those who pass it.
-  const auto& lost = links_.lost();
-  const bool left = lost && health_.has_left(lost->rank);
+  // Asked before the verdict: a verdict precedes the leaving of those who pass it on.
+  auto found = lost_peer(now);
   if (const auto verdict = health_.verdict()) return Fault{Code::peer, verdict->rank, verdict->why};
-  if (left) return Fault{Code::peer, lost->rank, "has left the job"};
-  if (lost && now - lost->at > kVerdictGrace)
-    return Fault{Code::peer, lost->rank, "is not reached any more: " + lost->why};
+  if (found) return found;
   const Pending& running = pending_.front();
   if (now - started_ < running.timeout) return std::nullopt;
   const auto number = running.operation.number;
   const auto limit = duration_text(std::chrono::nanoseconds(running.timeout));
   const auto last = health_.last();
   if (last && last->entered < number)
-    return Fault{Code::timeout, last->rank, fmt::format("has not begun collective {} within {}", number, limit)};
-  return Fault{Code::timeout, team_.rank(),
-               fmt::format("gave up: collective {} has not ended within {}, though all ranks have begun it",
-                           number, limit)};
+    return Fault{Code::timeout, last->rank,
+                 fmt::format("has not begun collective {} within {}", number, limit)};
+  return Fault{
+      Code::timeout, team_.rank(),
+      fmt::format("gave up: collective {} has not ended within {}, though all ranks have begun it",
+                  number, limit)};
 }
 
 void Communicator::check_late(Clock::time_point now) {
@@ -269,7 +285,8 @@ void Communicator::break_down(const Fault& fault) {
   progress_->wake();
   links_.close_all();
   engine_.end();
-  const Error error{fault.code, fmt::format("{} {}", team_.name(fault.rank), fault.why), fault.rank};
+  const Error error{fault.code, fmt::format("{} {}", team_.name(fault.rank), fault.why),
+                    fault.rank};
   for (Pending& pending : pending_) {
     pending.request->status = tl::unexpected<Error>(error);
     pending.request->done = true;
@@ -281,7 +298,7 @@ void Communicator::break_down(const Fault& fault) {
 void Communicator::settle() {
   const Deadline deadline(kSettle);
   const auto served = [this](int rank, uint64_t completed) {
-    return completed >= posted_ || health_.has_left(rank);
+    return completed >= posted_ || health_.left_after(rank);
   };
   waiters_++;
   std::unique_lock lock(mutex_);
@@ -303,7 +320,8 @@ Result<Communicator::Forecast> Communicator::forecast(const AllReduceCall& call)
   if (!prepared) return pass(prepared);
   const Schedule& schedule = (*prepared)->schedule;
   const auto element = static_cast<uint32_t>(size_of(call.type));
-  const auto pieces = cut(schedule.frame(), call.count, element, options_.chunk.count, options_.scratch.count);
+  const auto pieces =
+      cut(schedule.frame(), call.count, element, options_.chunk.count, options_.scratch.count);
   if (!pieces) return pass(pieces);
   for (uint32_t rank = 0; rank < team_.shape()->ranks(); rank++) {
     const Traffic own = crosstie::traffic(schedule, *team_.shape(), rank, pieces->slicer, element);

@@ -25,7 +25,7 @@ struct AllReduceCall {
   void* out = nullptr;
   uint64_t count = 0;
   DataType type = DataType::f32;
-  std::optional<Algorithm> algorithm;          // none: chosen
+  std::optional<Algorithm> algorithm;               // none: chosen
   std::optional<std::chrono::nanoseconds> timeout;  // none: the options'
 };
 
@@ -97,6 +97,7 @@ class Communicator : public Tended {
   void check();
   void check_late(Clock::time_point now);
   std::optional<Fault> fault(Clock::time_point now);
+  std::optional<Fault> lost_peer(Clock::time_point now) const;
   void break_down(const Fault& fault);
   void break_down(const Error& error);
   Status poll_links();
@@ -114,7 +115,7 @@ class Communicator : public Tended {
   Engine engine_;
   std::map<Algorithm, Prepared> prepared_;
   std::deque<Pending> pending_;  // the first is running, once started
-  uint64_t posted_ = 0;
+  uint64_t posted_ = 0, completed_ = 0;
   Clock::time_point started_;
   bool asked_who_is_last_ = false, warned_late_ = false;
   std::optional<Error> broken_;

@@ -32,10 +32,11 @@ Result<Cut> cut(const Schedule::Frame& frame, uint64_t elements, uint32_t elemen
   if (copies * kCacheLine > scratch_bytes || frame.flags >= kMostFlags)
     return fail(Code::exhausted, "{} over {} ranks needs at least {} bytes of CROSSTIE_SCRATCH",
                 name(frame.algorithm), frame.ranks, copies * kCacheLine);
-  const uint64_t most = std::clamp(scratch_bytes / copies, kCacheLine, std::max(chunk_bytes, kCacheLine));
-  const auto part_bytes = static_cast<uint64_t>(
-      static_cast<double>(elements) * element_size * (frame.largest.end - frame.largest.begin) /
-      frame.largest.of);
+  const uint64_t most =
+      std::clamp(scratch_bytes / copies, kCacheLine, std::max(chunk_bytes, kCacheLine));
+  const auto part_bytes =
+      static_cast<uint64_t>(static_cast<double>(elements) * element_size *
+                            (frame.largest.end - frame.largest.begin) / frame.largest.of);
   // The slicer rounds to lines, so the first guess may be a little short.
   for (uint64_t chunks = std::max<uint64_t>(1, part_bytes / most);; chunks += 1 + chunks / 16) {
     if (chunks > UINT32_MAX) return fail(Code::unsupported, "{} elements are too many", elements);
@@ -76,7 +77,9 @@ bool Engine::run(LaneState& state, Links& links) {
 }
 
 bool Engine::finished() const {
-  const auto ended = [this](const LaneState& s) { return s.chunk == operation_.cut.slicer.chunks(); };
+  const auto ended = [this](const LaneState& s) {
+    return s.chunk == operation_.cut.slicer.chunks();
+  };
   return unfinished_puts_ == 0 && std::all_of(lanes_.begin(), lanes_.end(), ended);
 }
 
@@ -92,9 +95,10 @@ bool Engine::execute(const Wait& step, uint32_t chunk, Links&) {
 }
 
 bool Engine::execute(const Put& step, uint32_t chunk, Links& links) {
-  const uint64_t bytes = operation_.cut.slicer.range(step.from.part, chunk).count * size_of(operation_.type);
-  const Posted posted = links.put(static_cast<int>(step.peer), step.from.space, offset(step.from, chunk), bytes,
-                                  offset(step.to, chunk), immediate(step.flag, chunk), operation_.number);
+  const uint64_t bytes = count(step.part, chunk) * size_of(operation_.type);
+  const Posted posted = links.put(
+      static_cast<int>(step.peer), step.from.space, offset(step.part, step.from, chunk), bytes,
+      slot_offset(step.slot, chunk), immediate(step.flag, chunk), operation_.number);
   if (posted != Posted::ok) return false;  // of an error the Links tell
   if (bytes > 0) unfinished_puts_++;
   return true;
@@ -105,14 +109,14 @@ bool Engine::execute(const Signal& step, uint32_t chunk, Links& links) {
     raise(step.flag, chunk);
     return true;
   }
-  return links.put(static_cast<int>(step.peer), Space::scratch, 0, 0, 0, immediate(step.flag, chunk),
-                   operation_.number) == Posted::ok;
+  return links.put(static_cast<int>(step.peer), Space::scratch, 0, 0, 0,
+                   immediate(step.flag, chunk), operation_.number) == Posted::ok;
 }
 
 bool Engine::execute(const Copy& step, uint32_t chunk, Links&) {
-  std::byte* to = memory(step.to, chunk);
-  const std::byte* from = memory(step.from, chunk);
-  const uint64_t bytes = operation_.cut.slicer.range(step.to.part, chunk).count * size_of(operation_.type);
+  std::byte* to = memory(step.part, step.to, chunk);
+  const std::byte* from = memory(step.part, step.from, chunk);
+  const uint64_t bytes = count(step.part, chunk) * size_of(operation_.type);
   if (to != from && bytes > 0) memcpy(to, from, bytes);
   return true;
 }
@@ -120,9 +124,8 @@ bool Engine::execute(const Copy& step, uint32_t chunk, Links&) {
 bool Engine::execute(const Reduce& step, uint32_t chunk, Links&) {
   sources_.clear();
   for (uint32_t i = 0; i < step.count; i++)
-    sources_.push_back(memory(operation_.program->sources[step.first + i], chunk));
-  reduce(operation_.type, memory(step.to, chunk), sources_,
-         operation_.cut.slicer.range(step.to.part, chunk).count);
+    sources_.push_back(memory(step.part, operation_.program->sources[step.first + i], chunk));
+  reduce(operation_.type, memory(step.part, step.to, chunk), sources_, count(step.part, chunk));
   return true;
 }
 
@@ -131,16 +134,16 @@ uint64_t Engine::slot_offset(uint32_t slot, uint32_t chunk) const {
   return (uint64_t{slot} * window + chunk % window) * operation_.cut.slot_bytes;
 }
 
-uint64_t Engine::offset(const Ref& ref, uint32_t chunk) const {
-  if (ref.space == Space::scratch) return slot_offset(ref.slot, chunk);
-  return operation_.cut.slicer.range(ref.part, chunk).first * size_of(operation_.type);
+uint64_t Engine::offset(Part part, Place place, uint32_t chunk) const {
+  if (place.space == Space::scratch) return slot_offset(place.slot, chunk);
+  return operation_.cut.slicer.range(part, chunk).first * size_of(operation_.type);
 }
 
-std::byte* Engine::memory(const Ref& ref, uint32_t chunk) const {
-  std::byte* base = ref.space == Space::in    ? operation_.in
-                    : ref.space == Space::out ? operation_.out
-                                              : operation_.scratch.data();
-  return base + offset(ref, chunk);
+std::byte* Engine::memory(Part part, Place place, uint32_t chunk) const {
+  std::byte* base = place.space == Space::in    ? operation_.in
+                    : place.space == Space::out ? operation_.out
+                                                : operation_.scratch.data();
+  return base + offset(part, place, chunk);
 }
 
 uint32_t Engine::immediate(uint32_t flag, uint32_t chunk) const {
@@ -175,7 +178,8 @@ std::vector<int> Engine::peers(const Program& program, int self) {
   for (const Lane& lane : program.lanes)
     for (const Step& step : lane.steps) {
       if (const auto* put = std::get_if<Put>(&step)) peers.insert(static_cast<int>(put->peer));
-      if (const auto* signal = std::get_if<Signal>(&step)) peers.insert(static_cast<int>(signal->peer));
+      if (const auto* signal = std::get_if<Signal>(&step))
+        peers.insert(static_cast<int>(signal->peer));
     }
   peers.erase(self);
   return {peers.begin(), peers.end()};

@@ -74,8 +74,11 @@ class Engine {
   bool execute(const Reduce& step, uint32_t chunk, Links& links);
 
   uint64_t slot_offset(uint32_t slot, uint32_t chunk) const;
-  uint64_t offset(const Ref& ref, uint32_t chunk) const;
-  std::byte* memory(const Ref& ref, uint32_t chunk) const;
+  uint64_t offset(Part part, Place place, uint32_t chunk) const;
+  std::byte* memory(Part part, Place place, uint32_t chunk) const;
+  uint64_t count(Part part, uint32_t chunk) const {
+    return operation_.cut.slicer.range(part, chunk).count;
+  }
   uint32_t immediate(uint32_t flag, uint32_t chunk) const;
   void raise(uint32_t flag, uint32_t chunk);
   Flag& flag(uint32_t index);

@@ -16,9 +16,9 @@ namespace crosstie {
 namespace {
 
 enum Type : uint8_t {
-  kBeat = 'b',  // member: "ENTERED"; rank 0: "RANK ENTERED" of the last one
+  kBeat = 'b',     // member: "ENTERED"; rank 0: "RANK ENTERED" of the last one
   kVerdict = 'v',  // "RANK WHY"
-  kLeft = 'l',  // "RANK"
+  kLeft = 'l',     // "RANK COMPLETED"
 };
 
 // Six signs fit into the bound, so that one delayed by a busy machine is no death.
@@ -81,7 +81,7 @@ void Health::hear(Peer& peer) {
 }
 
 void Health::hear_frame(Peer& peer, const Frame& frame) {
-  uint64_t entered = 0;
+  uint64_t entered = 0, completed = 0;
   int rank = -1, used = 0;
   const char* text = frame.payload.c_str();
   if (frame.type == kBeat && is_hub() && std::sscanf(text, "%" SCNu64, &entered) == 1) {
@@ -90,8 +90,8 @@ void Health::hear_frame(Peer& peer, const Frame& frame) {
     note_last({rank, entered});
   } else if (frame.type == kVerdict && std::sscanf(text, "%d %n", &rank, &used) == 1) {
     accuse({rank, text + used});
-  } else if (frame.type == kLeft && std::sscanf(text, "%d", &rank) == 1) {
-    note_left(rank);
+  } else if (frame.type == kLeft && std::sscanf(text, "%d %" SCNu64, &rank, &completed) == 2) {
+    note_left(rank, completed);
   }
 }
 
@@ -147,15 +147,15 @@ void Health::send_verdict() {
   send_all(kVerdict, fmt::format("{} {}", found->rank, found->why));
 }
 
-void Health::note_left(int rank) {
+void Health::note_left(int rank, uint64_t completed) {
   for (Peer& peer : peers_)
     if (peer.rank == rank) peer.channel.close();
   {
     const std::lock_guard lock(mutex_);
-    left_.push_back(rank);
+    left_[rank] = completed;
   }
   raise_news();
-  if (is_hub()) send_all(kLeft, std::to_string(rank));
+  if (is_hub()) send_all(kLeft, fmt::format("{} {}", rank, completed));
 }
 
 void Health::note_last(Last last) {
@@ -180,14 +180,15 @@ std::optional<Health::Last> Health::last() const {
   return last_;
 }
 
-bool Health::has_left(int rank) const {
+std::optional<uint64_t> Health::left_after(int rank) const {
   const std::lock_guard lock(mutex_);
-  return std::find(left_.begin(), left_.end(), rank) != left_.end();
+  const auto left = left_.find(rank);
+  return left == left_.end() ? std::nullopt : std::optional(left->second);
 }
 
-void Health::leave() {
+void Health::leave(uint64_t completed) {
   send_verdict();
-  send_all(kLeft, std::to_string(rank_));
+  send_all(kLeft, fmt::format("{} {}", rank_, completed));
   const Deadline deadline(std::chrono::seconds(1));
   const auto unsent = [](Peer& peer) {
     return peer.channel && peer.channel.has_unsent() && peer.channel.flush() &&

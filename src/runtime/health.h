@@ -6,7 +6,7 @@
 // rank whose own collective fails says likewise who is to blame, since that ends it for all.
 #pragma once
 #include <atomic>
-#include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -49,12 +49,14 @@ class Health {
   // To be told to all at the next beat, unless there is a verdict already.
   void accuse(const Verdict& verdict);
   std::optional<Last> last() const;
-  bool has_left(int rank) const;
+  // How many collectives a rank had completed when it left; none: it has not left.
+  std::optional<uint64_t> left_after(int rank) const;
   // Becomes readable when there is a verdict, or somebody has left; until the news are taken.
   int news_fd() const { return news_.get(); }
   void take_news();
-  // Says goodbye; waits at most a second for it to be sent. The library thread must be done.
-  void leave();
+  // Says goodbye, after so many completed collectives; waits at most a second for it to be sent.
+  // The library thread must be done.
+  void leave(uint64_t completed);
 
  private:
   struct Peer {
@@ -72,7 +74,7 @@ class Health {
   void send_beat();
   void declare_dead(int rank, const std::string& how);
   void send_verdict();
-  void note_left(int rank);
+  void note_left(int rank, uint64_t completed);
   void note_last(Last last);
   Last compute_last() const;
   void raise_news();
@@ -91,7 +93,7 @@ class Health {
   mutable std::mutex mutex_;  // what follows
   std::optional<Verdict> verdict_;
   std::optional<Last> last_;
-  std::vector<int> left_;
+  std::map<int, uint64_t> left_;  // rank: what it had completed
 };
 
 }  // namespace crosstie

@@ -59,8 +59,10 @@ Status find_rank(Job& job, const RuntimeOptions& options, const Launcher* launch
     job.rank = *rank, job.ranks = *ranks;
   }
   if (job.rank < 0 || job.ranks < 1 || job.rank >= job.ranks)
-    return fail(Code::invalid, "rank {} of {} ranks makes no sense; set both CROSSTIE_RANK and "
-                "CROSSTIE_RANKS, or neither", job.rank, job.ranks);
+    return fail(Code::invalid,
+                "rank {} of {} ranks makes no sense; set both CROSSTIE_RANK and "
+                "CROSSTIE_RANKS, or neither",
+                job.rank, job.ranks);
   return {};
 }
 
@@ -103,8 +105,10 @@ Status find_address(Job& job, const RuntimeOptions& options, const Launcher* lau
   if (job.address.empty() && all_on_this_host(job, launcher, environment))
     job.address = "127.0.0.1";
   if (job.address.empty())
-    return fail(Code::invalid, "{} does not say where rank 0 is; set MASTER_ADDR to its host on all "
-                "ranks", launcher ? launcher->what : "nothing");
+    return fail(Code::invalid,
+                "{} does not say where rank 0 is; set MASTER_ADDR to its host on all "
+                "ranks",
+                launcher ? launcher->what : "nothing");
   return {};
 }
 
@@ -115,7 +119,8 @@ std::string first_host(std::string_view nodelist) {
   if (bracket == std::string_view::npos || comma < bracket)
     return std::string(nodelist.substr(0, comma));
   const std::string_view rest = nodelist.substr(bracket + 1);
-  return fmt::format("{}{}", nodelist.substr(0, bracket), rest.substr(0, rest.find_first_of(",-]")));
+  return fmt::format("{}{}", nodelist.substr(0, bracket),
+                     rest.substr(0, rest.find_first_of(",-]")));
 }
 
 Result<Job> find_job(const RuntimeOptions& options, const Environment& environment) {

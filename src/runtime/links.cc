@@ -114,9 +114,8 @@ void Links::greet(Incoming& link) {
 }
 
 bool Links::all_peers(const std::function<bool(int, uint64_t)>& holds) const {
-  return std::all_of(outgoing_.begin(), outgoing_.end(), [&](const auto& entry) {
-    return holds(entry.first, entry.second.completed);
-  });
+  return std::all_of(outgoing_.begin(), outgoing_.end(),
+                     [&](const auto& entry) { return holds(entry.first, entry.second.completed); });
 }
 
 Status Links::poll(const Handlers& handlers) {
@@ -141,11 +140,16 @@ void Links::handle(Wing& wing, Event& event, const Handlers& handlers) {
   const auto peer = wing.peers.find(event.endpoint);
   if (peer == wing.peers.end()) return;  // closed meanwhile
   switch (event.kind) {
-    case Event::Kind::put_done: return handlers.put_done();
-    case Event::Kind::notified: return handlers.notified(peer->second, event.immediate);
-    case Event::Kind::message: return heard(peer->second, event);
-    case Event::Kind::failed: return lose(peer->second, std::move(event.why));
-    default: return;
+    case Event::Kind::put_done:
+      return handlers.put_done();
+    case Event::Kind::notified:
+      return handlers.notified(peer->second, event.immediate);
+    case Event::Kind::message:
+      return heard(peer->second, event);
+    case Event::Kind::failed:
+      return lose(peer->second, std::move(event.why));
+    default:
+      return;
   }
 }
 
@@ -167,7 +171,7 @@ void Links::heard(int rank, const Event& event) {
 }
 
 void Links::lose(int rank, std::string why) {
-  if (!lost_) lost_ = Lost{rank, std::move(why), Clock::now()};
+  lost_.emplace(rank, Lost{std::move(why), Clock::now()});
 }
 
 bool Links::arm() {

@@ -23,9 +23,8 @@ struct LinkTraffic {
 
 class Links {
  public:
-  // A peer whose endpoint failed.
+  // How a peer's endpoint failed.
   struct Lost {
-    int rank = -1;
     std::string why;
     Clock::time_point at;
   };
@@ -65,7 +64,8 @@ class Links {
   bool arm();
   std::vector<int> fds() const;
 
-  const std::optional<Lost>& lost() const { return lost_; }
+  // By rank; the first failure of each.
+  const std::map<int, Lost>& lost() const { return lost_; }
   LinkTraffic traffic() const;
   void close_all();
 
@@ -104,7 +104,7 @@ class Links {
   std::vector<Event> events_;
   uint64_t completed_ = 0;
   bool attached_ = false;
-  std::optional<Lost> lost_;
+  std::map<int, Lost> lost_;
   LinkTraffic closed_;  // of links that are no more
 };
 

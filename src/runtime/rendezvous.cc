@@ -119,7 +119,8 @@ class Host {
     // Often enough to drop the silent.
     if (poll(fds.data(), fds.size(), std::min(deadline_.poll_ms(), 1000)) < 0 && errno != EINTR)
       return fail_errno(Code::io, "poll");
-    for (auto it = guests_.begin(); it != guests_.end();) it = serve(*it) ? std::next(it) : guests_.erase(it);
+    for (auto it = guests_.begin(); it != guests_.end();)
+      it = serve(*it) ? std::next(it) : guests_.erase(it);
     accept_all();
     return {};
   }
@@ -279,7 +280,8 @@ class Member {
     if (!answer) return pass(answer);
     if (answer->type == kReject && answer->payload != kOtherJob)
       return fail(Code::invalid, "rank 0 at {}:{} says: {}", job_.address, port, answer->payload);
-    if (answer->type != kWelcome) return fail(Code::peer, "port {} is another job's or program's", port);
+    if (answer->type != kWelcome)
+      return fail(Code::peer, "port {} is another job's or program's", port);
     return channel;
   }
 
@@ -289,7 +291,8 @@ class Member {
       return fail(Code::peer, "rank 0 sent no table of {} ranks", job_.ranks);
     Met met;
     met.star.hub = std::move(hub);
-    for (const json& fact : facts) met.facts.push_back(fact.is_string() ? fact.get<std::string>() : "");
+    for (const json& fact : facts)
+      met.facts.push_back(fact.is_string() ? fact.get<std::string>() : "");
     return met;
   }
 

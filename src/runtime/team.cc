@@ -35,8 +35,12 @@ std::vector<uint32_t> host_labels(const std::vector<RankFacts>& facts) {
 }  // namespace
 
 std::string to_text(const RankFacts& f) {
-  const json facts = {{"host", f.host},         {"hostname", f.hostname}, {"pid", f.pid},
-                      {"version", f.version},   {"settings", f.settings}, {"inside", numbers(f.inside)},
+  const json facts = {{"host", f.host},
+                      {"hostname", f.hostname},
+                      {"pid", f.pid},
+                      {"version", f.version},
+                      {"settings", f.settings},
+                      {"inside", numbers(f.inside)},
                       {"across", numbers(f.across)}};
   return facts.dump(-1, ' ', true, json::error_handler_t::replace);  // a host name may be any bytes
 }
@@ -56,7 +60,8 @@ std::string kernel_identity() {
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   char space[64] = "";
   const ssize_t length = readlink("/proc/self/ns/net", space, sizeof space);
-  return fmt::format("{} {}", boot, std::string_view(space, length > 0 ? static_cast<size_t>(length) : 0));
+  return fmt::format("{} {}", boot,
+                     std::string_view(space, length > 0 ? static_cast<size_t>(length) : 0));
 }
 
 std::string host_name() {

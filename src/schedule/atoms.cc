@@ -11,14 +11,13 @@ std::string to_text(Part part) {
   return fmt::format("[{}/{}, {}/{})", part.begin, part.of, part.end, part.of);
 }
 
-// A result's part is that of its sources, a put's is the same on both sides.
 Atoms::Atoms(const std::vector<Program>& programs) {
   for (const Program& program : programs)
     for (const Lane& lane : program.lanes)
       for (const Step& step : lane.steps) {
-        if (const Put* put = std::get_if<Put>(&step)) add(put->from.part);
-        if (const Copy* copy = std::get_if<Copy>(&step)) add(copy->from.part);
-        if (const Reduce* reduce = std::get_if<Reduce>(&step)) add(reduce->to.part);
+        if (const Put* put = std::get_if<Put>(&step)) add(put->part);
+        if (const Copy* copy = std::get_if<Copy>(&step)) add(copy->part);
+        if (const Reduce* reduce = std::get_if<Reduce>(&step)) add(reduce->part);
       }
   std::sort(boundaries_.begin(), boundaries_.end(), less);
   const auto same = [](Fraction a, Fraction b) { return !less(a, b) && !less(b, a); };

@@ -101,20 +101,19 @@ void Hierarchy::add_scatter(Program& program, const Role& me) const {
     const uint32_t s = (me.first + i) % shards_;
     const Role to = owner(me.host, s);
     const uint32_t number = to.scatter(s, me.local);
-    lane.steps.push_back(
-        Put{to.rank, number, {shard(s), Space::in, 0}, {shard(s), Space::scratch, number}});
+    lane.steps.push_back(Put{to.rank, number, shard(s), kIn, number});
   }
   for (uint32_t s = me.first; s < me.first + me.owned; s++) {
     const auto first = static_cast<uint32_t>(program.sources.size());
     for (uint32_t from = 0; from < me.group; from++) {
       if (from == me.local) {
-        program.sources.push_back({shard(s), Space::in, 0});
+        program.sources.push_back(kIn);
         continue;
       }
       lane.steps.push_back(Wait{me.scatter(s, from), 0});
-      program.sources.push_back({shard(s), Space::scratch, me.scatter(s, from)});
+      program.sources.push_back(in_slot(me.scatter(s, from)));
     }
-    lane.steps.push_back(Reduce{{shard(s), Space::out, 0}, first, me.group});
+    lane.steps.push_back(Reduce{shard(s), kOut, first, me.group});
   }
 }
 
@@ -123,9 +122,8 @@ std::vector<RingSeat> Hierarchy::seats(const Role& me) const {
   for (uint32_t s = me.first; s < me.first + me.owned; s++) {
     const Role left = owner((me.host + me.hosts - 1) % me.hosts, s);
     const Role right = owner((me.host + 1) % me.hosts, s);
-    seats.push_back({me.hosts, me.host, left.rank, right.rank, shard(s),
-                     me.group > 1 ? Space::out : Space::in, me.ring(s), left.ring(s),
-                     right.ring(s)});
+    seats.push_back({me.hosts, me.host, left.rank, right.rank, shard(s), me.group > 1 ? kOut : kIn,
+                     me.ring(s), left.ring(s), right.ring(s)});
   }
   return seats;
 }
@@ -142,15 +140,14 @@ void Hierarchy::add_gather(Program& program, const Role& me) const {
     const Role to = role(me.host, (me.local + i) % me.group);
     for (uint32_t s = me.first; s < me.first + me.owned; s++) {
       const RingSeat::Numbers at = to.gather(s);
-      lane.steps.push_back(
-          Put{to.rank, at.flag, {shard(s), Space::out, 0}, {shard(s), Space::scratch, at.slot}});
+      lane.steps.push_back(Put{to.rank, at.flag, shard(s), kOut, at.slot});
     }
   }
   for (uint32_t i = me.owned; i < shards_; i++) {
     const uint32_t s = (me.first + i) % shards_;
     const RingSeat::Numbers at = me.gather(s);
     lane.steps.push_back(Wait{at.flag, 0});
-    lane.steps.push_back(Copy{{shard(s), Space::out, 0}, {shard(s), Space::scratch, at.slot}});
+    lane.steps.push_back(Copy{shard(s), kOut, in_slot(at.slot)});
   }
 }
 

@@ -127,9 +127,10 @@ Status Run::execute(Cursor& cursor, const Put& put) {
   std::deque<Raise>& raised = raises(put.peer, put.flag);
   raised.push_back({cursor.clock, {}});
   access.end = &raised.back();
-  auto values = memory_.read(cursor.site.rank, put.from, access, cursor.clock);
+  auto values = memory_.read(cursor.site.rank, put.part, put.from, access, cursor.clock);
   if (!values) return pass(values);
-  return memory_.write(put.peer, put.to, std::move(*values), access, cursor.clock);
+  return memory_.write(put.peer, put.part, in_slot(put.slot), std::move(*values), access,
+                       cursor.clock);
 }
 
 Status Run::execute(Cursor& cursor, const Signal& signal) {
@@ -140,9 +141,10 @@ Status Run::execute(Cursor& cursor, const Signal& signal) {
 
 Status Run::execute(Cursor& cursor, const Copy& copy) {
   const Access access = begin(cursor);
-  auto values = memory_.read(cursor.site.rank, copy.from, access, cursor.clock);
+  auto values = memory_.read(cursor.site.rank, copy.part, copy.from, access, cursor.clock);
   if (!values) return pass(values);
-  return memory_.write(cursor.site.rank, copy.to, std::move(*values), access, cursor.clock);
+  return memory_.write(cursor.site.rank, copy.part, copy.to, std::move(*values), access,
+                       cursor.clock);
 }
 
 Status Run::execute(Cursor& cursor, const Reduce& reduce) {
@@ -150,8 +152,8 @@ Status Run::execute(Cursor& cursor, const Reduce& reduce) {
   const uint32_t rank = cursor.site.rank;
   SymbolicMemory::Values sums;
   for (uint32_t i = 0; i < reduce.count; i++) {
-    const Ref& source = programs_[rank].sources[reduce.first + i];
-    auto values = memory_.read(rank, source, access, cursor.clock);
+    const Place source = programs_[rank].sources[reduce.first + i];
+    auto values = memory_.read(rank, reduce.part, source, access, cursor.clock);
     if (!values) return pass(values);
     if (i == 0) {
       sums = std::move(*values);
@@ -160,9 +162,9 @@ Status Run::execute(Cursor& cursor, const Reduce& reduce) {
     for (size_t atom = 0; atom < sums.size(); atom++)
       if (const auto twice = sums[atom].add((*values)[atom]))
         return fail(Code::internal, "counts the contribution of rank {} twice in {}", *twice,
-                    to_text(source.part));
+                    to_text(reduce.part));
   }
-  return memory_.write(rank, reduce.to, std::move(sums), access, cursor.clock);
+  return memory_.write(rank, reduce.part, reduce.to, std::move(sums), access, cursor.clock);
 }
 
 Status Run::check_that_all_have_ended() const {

@@ -10,18 +10,18 @@ class SeatPass {
   static SeatPass reduce_scatter(const RingSeat& seat) { return {seat, 0}; }
   static SeatPass all_gather(const RingSeat& seat) { return {seat, 1}; }
 
-  void send(Lane& lane, uint32_t t, Space from) const {
+  void send(Lane& lane, uint32_t t, Place from) const {
     if (t >= slots() && (t - slots()) % kTransfersPerCredit == 0)
       lane.steps.push_back(Wait{credit(seat_.mine, (t - slots()) / kTransfersPerCredit), 0});
-    const Part part = part_at(t);
     lane.steps.push_back(
-        Put{seat_.right, data(seat_.at_right, t), {part, from, 0}, slot(seat_.at_right, part, t)});
+        Put{seat_.right, data(seat_.at_right, t), part_at(t), from, slot(seat_.at_right, t)});
   }
-  // Waits, and returns where the part has come to.
-  Ref receive(Lane& lane, uint32_t t) const {
+  // Waits, and returns the slot to which the part has come.
+  Place receive(Lane& lane, uint32_t t) const {
     lane.steps.push_back(Wait{data(seat_.mine, t), 0});
-    return slot(seat_.mine, part_at(t + 1), t);
+    return in_slot(slot(seat_.mine, t));
   }
+  Part received(uint32_t t) const { return part_at(t + 1); }
   void release(Lane& lane, uint32_t t) const {
     const uint32_t reuses = ring_pass_reuses(seat_.size);
     const bool frees_all = t % kTransfersPerCredit == kTransfersPerCredit - 1 || t + 1 == reuses;
@@ -38,8 +38,8 @@ class SeatPass {
   Part part_at(uint32_t t) const {
     return nth_of(seat_.part, (seat_.position + pass_ + seat_.size - t) % seat_.size, seat_.size);
   }
-  Ref slot(RingSeat::Numbers at, Part part, uint32_t t) const {
-    return {part, Space::scratch, at.slot + pass_ * slots() + t % slots()};
+  uint32_t slot(RingSeat::Numbers at, uint32_t t) const {
+    return at.slot + pass_ * slots() + t % slots();
   }
   uint32_t data(RingSeat::Numbers at, uint32_t t) const {
     return at.flag + pass_ * ring_pass_flags(seat_.size) + t;
@@ -66,13 +66,12 @@ void add_ring_reduce_scatter(Program& program, Lane& lane, std::span<const RingS
   reserve_pass(lane, seats);
   for (uint32_t t = 0; t + 1 < seats.front().size; t++) {
     for (const RingSeat& seat : seats)
-      SeatPass::reduce_scatter(seat).send(lane, t, t == 0 ? seat.own : Space::out);
+      SeatPass::reduce_scatter(seat).send(lane, t, t == 0 ? seat.own : kOut);
     for (const RingSeat& seat : seats) {
       const auto pass = SeatPass::reduce_scatter(seat);
-      const Ref slot = pass.receive(lane, t);
       const auto first = static_cast<uint32_t>(program.sources.size());
-      program.sources.insert(program.sources.end(), {{slot.part, seat.own, 0}, slot});
-      lane.steps.push_back(Reduce{{slot.part, Space::out, 0}, first, 2});
+      program.sources.insert(program.sources.end(), {seat.own, pass.receive(lane, t)});
+      lane.steps.push_back(Reduce{pass.received(t), kOut, first, 2});
       pass.release(lane, t);
     }
   }
@@ -81,11 +80,11 @@ void add_ring_reduce_scatter(Program& program, Lane& lane, std::span<const RingS
 void add_ring_all_gather(Lane& lane, std::span<const RingSeat> seats) {
   reserve_pass(lane, seats);
   for (uint32_t t = 0; t + 1 < seats.front().size; t++) {
-    for (const RingSeat& seat : seats) SeatPass::all_gather(seat).send(lane, t, Space::out);
+    for (const RingSeat& seat : seats) SeatPass::all_gather(seat).send(lane, t, kOut);
     for (const RingSeat& seat : seats) {
       const auto pass = SeatPass::all_gather(seat);
-      const Ref slot = pass.receive(lane, t);
-      lane.steps.push_back(Copy{{slot.part, Space::out, 0}, slot});
+      const Place slot = pass.receive(lane, t);
+      lane.steps.push_back(Copy{pass.received(t), kOut, slot});
       pass.release(lane, t);
     }
   }

@@ -27,7 +27,7 @@ struct RingSeat {
   uint32_t size = 1, position = 0;
   uint32_t left = 0, right = 0;     // ranks
   Part part;                        // what the ring reduces
-  Space own = Space::in;            // where this rank's contribution lies
+  Place own = kIn;                  // where this rank's contribution lies
   Numbers mine, at_left, at_right;  // left is sent credits, right is sent data
 };
 

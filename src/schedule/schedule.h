@@ -32,18 +32,18 @@ constexpr Part nth_of(Part part, uint32_t i, uint32_t n) {
   return {part.begin * n + i * length, part.begin * n + (i + 1) * length, part.of * n};
 }
 
-// The memory of a part, on the rank that runs the step or, where a step says so, on its peer.
+// Memory of a rank. A step says of which part of it.
 enum class Space : uint8_t {
   in,       // the caller's input
   out,      // the caller's result; may be the same memory as `in`
   scratch,  // slot `slot`, of which there are `window` copies: chunk c lies in copy c mod window
 };
-struct Ref {
-  Part part;
+struct Place {
   Space space : 8 = Space::in;
   uint32_t slot : 24 = 0;
 };
-static_assert(sizeof(Ref) == 16, "a large Program is mostly Refs, and made in milliseconds");
+inline constexpr Place kIn{Space::in, 0}, kOut{Space::out, 0};
+constexpr Place in_slot(uint32_t slot) { return {Space::scratch, slot}; }
 
 // Until flag ≥ chunk + 1 − lag. Lag 0 waits for what belongs to this chunk; lag = window waits
 // until a slot's copy is free again. Flags are counters that belong to the rank that waits; each
@@ -55,13 +55,15 @@ struct Wait {
   uint32_t flag = 0;
   uint32_t lag = 0;
 };
-// Write `from` to `to` in the peer's scratch, then raise the peer's flag. `from` and `to` are
-// the same part. The put lasts until that raise: `from` may be read and `to` written at any time
-// before it. A slot holds one part at a time and is read as the part it was written as.
+// Write a part to a slot of the peer's scratch, then raise the peer's flag. The put lasts until
+// that raise: `from` may be read and the slot written at any time before it. A slot holds one part
+// at a time and is read as the part it was written as.
 struct Put {
   uint32_t peer = 0;
   uint32_t flag = 0;
-  Ref from, to;
+  Part part;
+  Place from;
+  uint32_t slot = 0;
 };
 // Raise a flag of the peer, which may be this rank itself.
 struct Signal {
@@ -70,16 +72,19 @@ struct Signal {
 };
 // `to` and `from` may be the same memory (in place).
 struct Copy {
-  Ref to, from;
+  Part part;
+  Place to, from;
 };
-// `to` = the reduction of Program::sources[first, first + count) in the order listed, all of
-// one part. `to` may also be one of the sources (it is, in place), so whoever reduces reads an
-// element of all sources before he writes it.
+// `to` = the reduction of Program::sources[first, first + count) in the order listed. `to` may
+// also be one of the sources (it is, in place), so whoever reduces reads an element of all sources
+// before he writes it.
 struct Reduce {
-  Ref to;
+  Part part;
+  Place to;
   uint32_t first = 0, count = 0;
 };
 using Step = std::variant<Wait, Put, Signal, Copy, Reduce>;
+static_assert(sizeof(Step) == 32, "a large Program is mostly Steps, and made in milliseconds");
 
 // An independent program counter. Of the lanes that can go on, the engine runs the one with
 // the highest priority first.
@@ -90,7 +95,7 @@ struct Lane {
 
 struct Program {
   std::vector<Lane> lanes;
-  std::vector<Ref> sources;
+  std::vector<Place> sources;
 };
 
 class Schedule {

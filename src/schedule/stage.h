@@ -24,8 +24,6 @@ inline Lane& next_stage(Program& program, uint32_t rank, uint32_t first_tie) {
 }
 
 // A lone rank has no stages, only its input.
-inline Program copy_in_to_out() {
-  return {{Lane{0, {Copy{{Part{}, Space::out, 0}, {Part{}, Space::in, 0}}}}}, {}};
-}
+inline Program copy_in_to_out() { return {{Lane{0, {Copy{Part{}, kOut, kIn}}}}, {}}; }
 
 }  // namespace crosstie

@@ -65,11 +65,11 @@ SymbolicMemory::SymbolicMemory(const Schedule::Frame& frame, const Atoms& atoms,
     outs_[i].value = Contributions::of(static_cast<uint32_t>(i / of_a_rank), frame.ranks);
 }
 
-Result<SymbolicMemory::Values> SymbolicMemory::read(uint32_t rank, const Ref& ref,
+Result<SymbolicMemory::Values> SymbolicMemory::read(uint32_t rank, Part part, Place place,
                                                     const Access& access, const Clock& clock) {
-  if (ref.space == Space::scratch) return read_slot(rank, ref, access, clock);
-  const Atoms::Interval interval = atoms_.of(ref.part);
-  if (ref.space == Space::in && !in_place_)
+  if (place.space == Space::scratch) return read_slot(rank, part, place.slot, access, clock);
+  const Atoms::Interval interval = atoms_.of(part);
+  if (place.space == Space::in && !in_place_)
     return Values(interval.size(), Contributions::of(rank, frame_.ranks));
   Values values;
   for (size_t atom = interval.begin; atom < interval.end; atom++) {
@@ -83,23 +83,24 @@ Result<SymbolicMemory::Values> SymbolicMemory::read(uint32_t rank, const Ref& re
   return values;
 }
 
-Result<SymbolicMemory::Values> SymbolicMemory::read_slot(uint32_t rank, const Ref& ref,
+Result<SymbolicMemory::Values> SymbolicMemory::read_slot(uint32_t rank, Part part, uint32_t number,
                                                          const Access& access, const Clock& clock) {
-  Slot& slot = this->slot(rank, ref.slot, access.chunk);
+  Slot& slot = this->slot(rank, number, access.chunk);
   if (slot.values.empty())
-    return fail(Code::internal, "reads slot {}, which nothing has written", ref.slot);
+    return fail(Code::internal, "reads slot {}, which nothing has written", number);
   if (const Status read = slot.traces.read(access, clock); !read)
-    return pass(read, fmt::format("slot {}", ref.slot));
-  if (!is_same(slot.part, ref.part) || slot.chunk != access.chunk)
-    return fail(Code::internal, "reads {} from slot {}, which holds {} of chunk {}",
-                to_text(ref.part), ref.slot, to_text(slot.part), slot.chunk);
+    return pass(read, fmt::format("slot {}", number));
+  if (!is_same(slot.part, part) || slot.chunk != access.chunk)
+    return fail(Code::internal, "reads {} from slot {}, which holds {} of chunk {}", to_text(part),
+                number, to_text(slot.part), slot.chunk);
   return slot.values;
 }
 
-Status SymbolicMemory::write(uint32_t rank, const Ref& ref, Values values, const Access& access,
-                             const Clock& clock) {
-  if (ref.space == Space::scratch) return write_slot(rank, ref, std::move(values), access, clock);
-  const size_t first = atoms_.of(ref.part).begin;
+Status SymbolicMemory::write(uint32_t rank, Part part, Place place, Values values,
+                             const Access& access, const Clock& clock) {
+  if (place.space == Space::scratch)
+    return write_slot(rank, part, place.slot, std::move(values), access, clock);
+  const size_t first = atoms_.of(part).begin;
   for (size_t i = 0; i < values.size(); i++) {
     Cell& cell = out(rank, access.chunk, first + i);
     if (const Status write = cell.traces.write(access, clock); !write)
@@ -109,12 +110,12 @@ Status SymbolicMemory::write(uint32_t rank, const Ref& ref, Values values, const
   return {};
 }
 
-Status SymbolicMemory::write_slot(uint32_t rank, const Ref& ref, Values values,
+Status SymbolicMemory::write_slot(uint32_t rank, Part part, uint32_t number, Values values,
                                   const Access& access, const Clock& clock) {
-  Slot& slot = this->slot(rank, ref.slot, access.chunk);
+  Slot& slot = this->slot(rank, number, access.chunk);
   if (const Status write = slot.traces.write(access, clock); !write)
-    return pass(write, fmt::format("slot {} of rank {}", ref.slot, rank));
-  slot.part = ref.part;
+    return pass(write, fmt::format("slot {} of rank {}", number, rank));
+  slot.part = part;
   slot.chunk = access.chunk;
   slot.values = std::move(values);
   return {};

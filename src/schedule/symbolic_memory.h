@@ -48,8 +48,9 @@ class SymbolicMemory {
 
   // `clock` is what is known where the access begins. Errors say what is wrong and where else,
   // not at which step.
-  Result<Values> read(uint32_t rank, const Ref& ref, const Access& access, const Clock& clock);
-  Status write(uint32_t rank, const Ref& ref, Values values, const Access& access,
+  Result<Values> read(uint32_t rank, Part part, Place place, const Access& access,
+                      const Clock& clock);
+  Status write(uint32_t rank, Part part, Place place, Values values, const Access& access,
                const Clock& clock);
   // Every atom of every rank's `out` holds every rank's contribution.
   Status check_all_reduced() const;
@@ -71,8 +72,9 @@ class SymbolicMemory {
   Slot& slot(uint32_t rank, uint32_t slot, uint32_t chunk) {
     return slots_[(size_t{rank} * frame_.slots + slot) * frame_.window + chunk % frame_.window];
   }
-  Result<Values> read_slot(uint32_t rank, const Ref& ref, const Access& access, const Clock& clock);
-  Status write_slot(uint32_t rank, const Ref& ref, Values values, const Access& access,
+  Result<Values> read_slot(uint32_t rank, Part part, uint32_t number, const Access& access,
+                           const Clock& clock);
+  Status write_slot(uint32_t rank, Part part, uint32_t number, Values values, const Access& access,
                     const Clock& clock);
 
   const Schedule::Frame frame_;

@@ -21,7 +21,7 @@ Traffic traffic(const Schedule& schedule, const Shape& shape, uint32_t rank, con
     for (const Step& step : lane.steps)
       if (const Put* put = std::get_if<Put>(&step))
         (shape.same_host(rank, put->peer) ? sum.inside_bytes : sum.across_bytes) +=
-            elements_of(put->from.part, slicer) * element_size;
+            elements_of(put->part, slicer) * element_size;
   return sum;
 }
 

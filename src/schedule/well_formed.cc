@@ -27,8 +27,8 @@ class Checker {
   Status check(const Reduce& reduce);
 
   Status check_raise(uint32_t peer, uint32_t flag);
-  Status check_sides(const Ref& from, const Ref& to) const;
-  Status check_ref(const Ref& ref) const;
+  Status check_part(Part part) const;
+  Status check_place(Place place) const;
 
   const Schedule::Frame& frame_;
   const std::vector<Program>& programs_;
@@ -63,27 +63,29 @@ Status Checker::check(const Wait& wait) {
 }
 
 Status Checker::check(const Put& put) {
-  if (put.to.space != Space::scratch)
-    return fail(Code::internal, "puts to memory of rank {} that is not scratch", put.peer);
-  if (const Status sides = check_sides(put.from, put.to); !sides) return sides;
+  for (const Place place : {put.from, in_slot(put.slot)})
+    if (const Status checked = check_place(place); !checked) return checked;
+  if (const Status part = check_part(put.part); !part) return part;
   return check_raise(put.peer, put.flag);
 }
 
 Status Checker::check(const Copy& copy) {
   if (copy.to.space == Space::in) return fail(Code::internal, "writes the caller's input");
-  return check_sides(copy.from, copy.to);
+  for (const Place place : {copy.from, copy.to})
+    if (const Status checked = check_place(place); !checked) return checked;
+  return check_part(copy.part);
 }
 
 Status Checker::check(const Reduce& reduce) {
-  const std::vector<Ref>& sources = programs_[site_.rank].sources;
+  const std::vector<Place>& sources = programs_[site_.rank].sources;
   if (reduce.to.space == Space::in) return fail(Code::internal, "writes the caller's input");
   if (reduce.count == 0 || uint64_t{reduce.first} + reduce.count > sources.size())
     return fail(Code::internal, "reduces sources [{}, +{}) of {}", reduce.first, reduce.count,
                 sources.size());
   for (uint32_t i = 0; i < reduce.count; i++)
-    if (const Status sides = check_sides(sources[reduce.first + i], reduce.to); !sides)
-      return sides;
-  return {};
+    if (const Status source = check_place(sources[reduce.first + i]); !source) return source;
+  if (const Status to = check_place(reduce.to); !to) return to;
+  return check_part(reduce.part);
 }
 
 Status Checker::check_raise(uint32_t peer, uint32_t flag) {
@@ -96,20 +98,17 @@ Status Checker::check_raise(uint32_t peer, uint32_t flag) {
               to_text(other->second));
 }
 
-Status Checker::check_sides(const Ref& from, const Ref& to) const {
-  if (const Status ref = check_ref(from); !ref) return ref;
-  if (const Status ref = check_ref(to); !ref) return ref;
-  if (is_same(from.part, to.part)) return {};
-  return fail(Code::internal, "makes {} of {}", to_text(to.part), to_text(from.part));
+Status Checker::check_part(Part part) const {
+  if (!is_proper(part)) return fail(Code::internal, "names no part: {}", to_text(part));
+  if (is_longer(part, frame_.largest))
+    return fail(Code::internal, "{} is longer than the frame's largest, {}", to_text(part),
+                to_text(frame_.largest));
+  return {};
 }
 
-Status Checker::check_ref(const Ref& ref) const {
-  if (!is_proper(ref.part)) return fail(Code::internal, "names no part: {}", to_text(ref.part));
-  if (is_longer(ref.part, frame_.largest))
-    return fail(Code::internal, "{} is longer than the frame's largest, {}", to_text(ref.part),
-                to_text(frame_.largest));
-  if (ref.space == Space::scratch && ref.slot >= frame_.slots)
-    return fail(Code::internal, "names slot {} of {}", ref.slot, frame_.slots);
+Status Checker::check_place(Place place) const {
+  if (place.space == Space::scratch && place.slot >= frame_.slots)
+    return fail(Code::internal, "names slot {} of {}", uint32_t{place.slot}, frame_.slots);
   return {};
 }
 

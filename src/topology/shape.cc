@@ -47,9 +47,10 @@ Result<Shape> Shape::make(const Facts& facts) {
 
 Shape Shape::regular(uint32_t hosts, uint32_t ranks_per_host) {
   Facts facts;
-  for (uint32_t rank = 0; rank < hosts * ranks_per_host; rank++)
+  ranks_per_host = std::max(ranks_per_host, 1u);
+  for (uint32_t rank = 0; rank < std::max(hosts, 1u) * ranks_per_host; rank++)
     facts.host_of.push_back(rank / ranks_per_host);
-  return *make(facts);
+  return make(facts).value();
 }
 
 uint32_t Shape::most_ranks_on_a_host() const {
@@ -64,6 +65,7 @@ uint32_t Shape::fewest_ranks_on_a_host() const {
 
 uint64_t Shape::digest() const {
   Digest digest;
+  digest.add(places_.size()).add(hosts_.size());
   for (const Place& place : places_) digest.add(place.host).add(place.domain);
   for (const Host& host : hosts_) {
     digest.add(host.rails.size());

@@ -33,7 +33,7 @@ class Shape {
     std::vector<std::vector<Bandwidth>> rails_of_host;
   };
   static Result<Shape> make(const Facts& facts);
-  // hosts x ranks_per_host ranks, host by host; each host one domain, no rails.
+  // hosts x ranks_per_host ranks, both at least 1, host by host; each host one domain, no rails.
   static Shape regular(uint32_t hosts, uint32_t ranks_per_host);
 
   uint32_t ranks() const { return static_cast<uint32_t>(places_.size()); }

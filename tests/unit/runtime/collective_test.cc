@@ -38,7 +38,8 @@ int reduce_once(crosstie_comm_t* comm, size_t count, const char* algorithm, bool
   call.algorithm = algorithm;
   call.timeout = 60;
   const float* from = in_place ? out.data() : in.data();
-  if (crosstie_allreduce(comm, from, out.data(), count, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) != CROSSTIE_OK)
+  if (crosstie_allreduce(comm, from, out.data(), count, CROSSTIE_F32, CROSSTIE_SUM, &call,
+                         nullptr) != CROSSTIE_OK)
     return complain("allreduce");
   for (size_t i = 0; i < count; i++)
     if (out[i] != sum(ranks, i)) {
@@ -89,7 +90,8 @@ int reduce_by_testing(int) {
   if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return complain("create");
   uint64_t one = 1;
   crosstie_request_t* request = nullptr;
-  if (crosstie_allreduce(comm, &one, &one, 1, CROSSTIE_U64, CROSSTIE_SUM, nullptr, &request) != CROSSTIE_OK)
+  if (crosstie_allreduce(comm, &one, &one, 1, CROSSTIE_U64, CROSSTIE_SUM, nullptr, &request) !=
+      CROSSTIE_OK)
     return complain("allreduce");
   for (int done = 0; !done;)
     if (crosstie_test(&request, &done) != CROSSTIE_OK) return complain("test");
@@ -111,6 +113,17 @@ int reduce_on_several(int rank) {
   failures += reduce_once(third, 1000, "hierarchical", false);
   crosstie_comm_destroy(third);
   return failures > 0;
+}
+
+// Who leaves as soon as its own part is done disturbs nobody who is still busy.
+int come_and_go(int) {
+  for (int round = 0; round < 20; round++) {
+    crosstie_comm_t* comm = nullptr;
+    if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return complain("create");
+    if (reduce_once(comm, 1000, round % 2 ? "ring" : "hierarchical", false)) return 1;
+    crosstie_comm_destroy(comm);
+  }
+  return 0;
 }
 
 int misuse(int) {
@@ -159,7 +172,9 @@ class Suite {
     const auto ends = ranks.wait(120s);
     for (size_t r = 0; r < ends.size(); r++)
       if (ends[r].code != 0)
-        why += fmt::format("rank {}: {} {} ", r, ends[r].ended ? fmt::format("code {}", ends[r].code) : "still running", ends[r].said);
+        why += fmt::format("rank {}: {} {} ", r,
+                           ends[r].ended ? fmt::format("code {}", ends[r].code) : "still running",
+                           ends[r].said);
     tap_.check(why.empty(), name, why);
   }
   int finish() const { return tap_.finish(); }
@@ -181,6 +196,8 @@ int main() {
   suite.run("requests end while nobody waits for them", {2, 2}, reduce_unattended);
   suite.run("a request ends by testing alone", {2, 1}, reduce_by_testing);
   suite.run("several communicators of one process do not mix", {2, 2}, reduce_on_several);
+  suite.run("ranks that leave right after their last collective disturb nobody", {4, 2},
+            come_and_go);
   suite.run("misuse is refused with a status and harms nothing", {1, 1}, misuse);
   return suite.finish();
 }

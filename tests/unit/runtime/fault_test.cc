@@ -26,7 +26,8 @@ constexpr int kPeerError = 10;  // exit code of a rank that got CROSSTIE_ERR_PEE
 
 size_t open_descriptors() {
   size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) count++;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    count++;
   return count;
 }
 
@@ -43,8 +44,8 @@ int reduce_until_error(int) {
     status = crosstie_allreduce(comm, data.data(), data.data(), data.size(), CROSSTIE_F32,
                                 CROSSTIE_SUM, nullptr, nullptr);
   std::printf("error: %s\n", crosstie_last_error());
-  const auto again = crosstie_allreduce(comm, data.data(), data.data(), 1, CROSSTIE_F32, CROSSTIE_SUM,
-                                        nullptr, nullptr);
+  const auto again = crosstie_allreduce(comm, data.data(), data.data(), 1, CROSSTIE_F32,
+                                        CROSSTIE_SUM, nullptr, nullptr);
   crosstie_comm_destroy(comm);
   if (open_descriptors() != before) std::puts("descriptors leaked");
   if (again != status) std::puts("the next collective did not fail alike");
@@ -54,7 +55,8 @@ int reduce_until_error(int) {
 void wait_until_all_say(Ranks& ranks, const char* word) {
   const auto all = [&] {
     const auto ends = ranks.wait(10ms);
-    return std::all_of(ends.begin(), ends.end(), [&](const End& end) { return end.said.find(word) != std::string::npos; });
+    return std::all_of(ends.begin(), ends.end(),
+                       [&](const End& end) { return end.said.find(word) != std::string::npos; });
   };
   for (const auto until = Clock::now() + 30s; !all() && Clock::now() < until;) {
   }
@@ -70,12 +72,14 @@ std::string complaints(const std::vector<End>& ends, int victim, const std::stri
     const End& end = ends[r];
     if (!end.ended || end.code != kPeerError || end.said.find(name) == std::string::npos ||
         end.said.find("leaked") != std::string::npos || end.said.find("alike") != std::string::npos)
-      why += fmt::format("rank {} ({}): {}; ", r, end.ended ? fmt::format("code {}", end.code) : "still running", end.said);
+      why += fmt::format("rank {} ({}): {}; ", r,
+                         end.ended ? fmt::format("code {}", end.code) : "still running", end.said);
   }
   return why;
 }
 
-void killed(Tap& tap, const char* name, const std::vector<int>& hosts, int victim, const char* host) {
+void killed(Tap& tap, const char* name, const std::vector<int>& hosts, int victim,
+            const char* host) {
   Ranks ranks(hosts, reduce_until_error);
   wait_until_all_say(ranks, "started");
   kill(ranks.pid(victim), SIGKILL);
@@ -105,7 +109,8 @@ int compute_first(int rank) {
   float x = 1;
   if (rank == kVictim)
     for (const auto until = Clock::now() + 10s; Clock::now() < until;) x = x * 1.0f;
-  const auto status = crosstie_allreduce(comm, &x, &x, 1, CROSSTIE_F32, CROSSTIE_SUM, nullptr, nullptr);
+  const auto status =
+      crosstie_allreduce(comm, &x, &x, 1, CROSSTIE_F32, CROSSTIE_SUM, nullptr, nullptr);
   if (status != CROSSTIE_OK) std::printf("error: %s\n", crosstie_last_error());
   crosstie_comm_destroy(comm);
   return status != CROSSTIE_OK || x != 4;
@@ -136,7 +141,8 @@ int time_out(int rank) {
     std::this_thread::sleep_for(3s);
     return 0;
   }
-  const auto status = crosstie_allreduce(comm, &x, &x, 1, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr);
+  const auto status =
+      crosstie_allreduce(comm, &x, &x, 1, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr);
   std::printf("error: %s\n", crosstie_last_error());
   crosstie_comm_destroy(comm);
   // The first to give up tells the others, who may hear of it before their own time is up.
@@ -146,7 +152,8 @@ int time_out(int rank) {
 void late(Tap& tap) {
   Ranks ranks({2, 2}, time_out);
   const std::string why = complaints(ranks.wait(10s), kVictim, "host1");
-  tap.check(why.empty(), "a collective that exceeds its timeout names the rank that has not begun it", why);
+  tap.check(why.empty(),
+            "a collective that exceeds its timeout names the rank that has not begun it", why);
 }
 
 int leave_early(int rank) {
@@ -178,14 +185,16 @@ void absent(Tap& tap) {
   std::string why;
   for (size_t r = 0; r < ends.size(); r++)
     if (static_cast<int>(r) != kVictim &&
-        (ends[r].code != kPeerError || ends[r].said.find("ranks 2 of 4 have not come") == std::string::npos))
+        (ends[r].code != kPeerError ||
+         ends[r].said.find("ranks 2 of 4 have not come") == std::string::npos))
       why += fmt::format("rank {} code {}: {}", r, ends[r].code, ends[r].said);
   tap.check(why.empty(), "a rank that never comes is named to all that have", why);
 }
 
 // An empty /dev/shm of our own, in which nobody else's files come and go.
 bool own_shared_memory() {
-  return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+  return unshare(CLONE_NEWNS) == 0 &&
+         mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          mount("tmpfs", "/dev/shm", "tmpfs", 0, nullptr) == 0;
 }
 
@@ -198,11 +207,13 @@ void nothing_left(Tap& tap, bool own) {
 int main() {
   Tap tap;
   const bool own = own_shared_memory();
-  killed(tap, "survivors of a killed rank name it and its host within five seconds", {2, 2}, kVictim, "host1");
+  killed(tap, "survivors of a killed rank name it and its host within five seconds", {2, 2},
+         kVictim, "host1");
   killed(tap, "survivors of a killed rank 0 name it", {2, 2}, 0, "host0");
   killed(tap, "survivors of a killed rank on their own host name it", {4}, kVictim, "host0");
   killed(tap, "survivors on eight ranks agree on the one that was killed", {4, 4}, 5, "host1");
-  stopped(tap, "a rank that stands still is declared dead after the health bound", kVictim, "host1");
+  stopped(tap, "a rank that stands still is declared dead after the health bound", kVictim,
+          "host1");
   stopped(tap, "a rank 0 that stands still is declared dead by the others", 0, "host0");
   computing(tap);
   late(tap);

@@ -16,9 +16,12 @@ Result<Job> job_in(Variables variables) {
   return find_job(*options, environment);
 }
 
-const Variables kTorchrun = {{"RANK", "5"},          {"WORLD_SIZE", "8"},
-                             {"LOCAL_RANK", "1"},    {"LOCAL_WORLD_SIZE", "4"},
-                             {"MASTER_ADDR", "n0"},  {"MASTER_PORT", "29500"},
+const Variables kTorchrun = {{"RANK", "5"},
+                             {"WORLD_SIZE", "8"},
+                             {"LOCAL_RANK", "1"},
+                             {"LOCAL_WORLD_SIZE", "4"},
+                             {"MASTER_ADDR", "n0"},
+                             {"MASTER_PORT", "29500"},
                              {"TORCHELASTIC_RUN_ID", "r"}};
 
 }  // namespace
@@ -60,14 +63,18 @@ Test(job, open_mpi_over_several_hosts_says_what_to_set) {
 }
 
 Test(job, mpirun_inside_a_slurm_allocation_is_open_mpis) {
-  const auto job = job_in({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"},
-                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"SLURM_PROCID", "0"},
+  const auto job = job_in({{"OMPI_COMM_WORLD_RANK", "1"},
+                           {"OMPI_COMM_WORLD_SIZE", "2"},
+                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                           {"SLURM_PROCID", "0"},
                            {"SLURM_NTASKS", "1"}});
   cr_assert(job->rank == 1 && job->ranks == 2);
 }
 
 Test(job, slurm_meets_on_the_first_host_of_its_list) {
-  const auto job = job_in({{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "16"}, {"SLURM_JOB_ID", "77"},
+  const auto job = job_in({{"SLURM_PROCID", "3"},
+                           {"SLURM_NTASKS", "16"},
+                           {"SLURM_JOB_ID", "77"},
                            {"SLURM_STEP_NODELIST", "gpu[003-005,9],x"}});
   cr_assert(job->rank == 3 && job->ranks == 16 && job->address == "gpu003");
   cr_assert(first_host("a,b") == "a");
@@ -78,8 +85,10 @@ Test(job, slurm_meets_on_the_first_host_of_its_list) {
 
 Test(job, two_jobs_on_one_host_meet_apart) {
   const auto with = [](const char* name) {
-    return *job_in({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "4"},
-                    {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}, {"PMIX_NAMESPACE", name}});
+    return *job_in({{"OMPI_COMM_WORLD_RANK", "0"},
+                    {"OMPI_COMM_WORLD_SIZE", "4"},
+                    {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                    {"PMIX_NAMESPACE", name}});
   };
   cr_assert(with("1.1").id != with("2.1").id);
   cr_assert(with("1.1").port != with("2.1").port);

@@ -40,7 +40,8 @@ class Ranks {
     End end;
   };
   void start(int rank, int host, const std::function<int(int)>& body,
-             const std::vector<std::pair<std::string, std::string>>& variables, int port, int total);
+             const std::vector<std::pair<std::string, std::string>>& variables, int port,
+             int total);
   static void look(Process& process);
 
   std::vector<Process> processes_;

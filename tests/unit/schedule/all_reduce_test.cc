@@ -155,7 +155,7 @@ Test(all_reduce, the_frame_is_the_most_that_any_rank_needs) {
         for (const Lane& lane : schedule.program(rank).lanes)
           for (const Step& step : lane.steps) {
             if (const Put* put = std::get_if<Put>(&step))
-              slots = std::max(slots, uint32_t{put->to.slot} + 1);
+              slots = std::max(slots, put->slot + 1);
             if (const Wait* wait = std::get_if<Wait>(&step))
               flags = std::max(flags, wait->flag + 1);
           }

@@ -52,16 +52,14 @@ class Spoiler {
   }
   void spoil(const Put& put) {
     Put other = put;
-    other.to.slot = (put.to.slot + 1) % (schedule_.frame().slots + 1);
+    other.slot = (put.slot + 1) % (schedule_.frame().slots + 1);
     add_step("puts to another slot", other);
     other = put;
     other.flag = (put.flag + 1) % schedule_.frame().flags;
     add_step("raises another flag", other);
     other = put;
-    other.from.part = next(put.from.part);
+    other.part = next(put.part);
     add_step("puts another part", other);
-    other.to.part = other.from.part;
-    add_step("puts another part on both sides", other);
     other = put;
     other.peer = (put.peer + 1) % schedule_.frame().ranks;
     add_step("puts to another rank", other);
@@ -72,9 +70,7 @@ class Spoiler {
   }
   void spoil(const Copy& copy) {
     Copy other = copy;
-    other.to.part = next(copy.to.part);
-    add_step("copies to another part", other);
-    other.from.part = other.to.part;
+    other.part = next(copy.part);
     add_step("copies another part", other);
   }
   void spoil(const Reduce& reduce) {
@@ -82,7 +78,8 @@ class Spoiler {
       add(fmt::format("source {} taken twice", i), [=](Program& program) {
         program.sources[reduce.first + (i + 1) % reduce.count] = program.sources[reduce.first + i];
       });
-    add_step("last source left out", Reduce{reduce.to, reduce.first, reduce.count - 1});
+    add_step("last source left out",
+             Reduce{reduce.part, reduce.to, reduce.first, reduce.count - 1});
     add("done twice", [site = site_, reduce](Program& program) {
       auto& steps = program.lanes[site.lane].steps;
       steps.insert(steps.begin() + site.step, reduce);
@@ -93,7 +90,7 @@ class Spoiler {
     const Program program = schedule_.program(site_.rank);
     const auto first = program.sources.begin() + reduce.first;
     return std::any_of(first, first + reduce.count,
-                       [&](const Ref& source) { return source.space == reduce.to.space; });
+                       [&](Place source) { return source.space == reduce.to.space; });
   }
 
   const Schedule& schedule_;

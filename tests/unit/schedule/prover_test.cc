@@ -31,11 +31,11 @@ std::vector<std::pair<Algorithm, NamedShape>> telling_schedules() {
 // A ring of two with one copy of its slot: the put of the next chunk needs a credit.
 Program exchange_with_credit(uint32_t rank) {
   const uint32_t peer = 1 - rank;
-  const Ref in{Part{}, Space::in, 0}, out{Part{}, Space::out, 0}, slot{Part{}, Space::scratch, 0};
-  return {
-      {Lane{0,
-            {Wait{1, 1}, Put{peer, 0, in, slot}, Wait{0, 0}, Reduce{out, 0, 2}, Signal{peer, 1}}}},
-      {in, slot}};
+  const Part all;
+  return {{Lane{0,
+                {Wait{1, 1}, Put{peer, 0, all, kIn, 0}, Wait{0, 0}, Reduce{all, kOut, 0, 2},
+                 Signal{peer, 1}}}},
+          {kIn, in_slot(0)}};
 }
 
 Schedule exchange() {
@@ -128,8 +128,7 @@ Test(prover, a_flag_that_no_step_or_two_steps_raise_is_refused) {
 
 Test(prover, numbers_outside_the_frame_are_refused) {
   const auto put = [](Program& p) -> Put& { return std::get<Put>(steps(p)[1]); };
-  expect_error(changed(exchange(), 0, [=](Program& p) { put(p).to.slot = 1; }),
-               "names slot 1 of 1");
+  expect_error(changed(exchange(), 0, [=](Program& p) { put(p).slot = 1; }), "names slot 1 of 1");
   expect_error(changed(exchange(), 0, [=](Program& p) { put(p).peer = 2; }), "names rank 2 of 2");
   expect_error(changed(exchange(), 0, [=](Program& p) { put(p).flag = 2; }),
                "raises flag 2 of 2 of rank 1");
@@ -142,26 +141,22 @@ Test(prover, numbers_outside_the_frame_are_refused) {
                "reduces sources [0, +2) of 1");
 }
 
-Test(prover, parts_that_are_no_parts_or_too_long_or_unlike_are_refused) {
-  const auto from = [](Program& p) -> Part& { return std::get<Put>(steps(p)[1]).from.part; };
-  expect_error(changed(exchange(), 0, [=](Program& p) { from(p) = {1, 1, 2}; }), "names no part");
-  expect_error(changed(exchange(), 0, [=](Program& p) { from(p) = {0, 3, 2}; }), "names no part");
+Test(prover, parts_that_are_no_parts_or_too_long_are_refused) {
+  const auto part = [](Program& p) -> Part& { return std::get<Put>(steps(p)[1]).part; };
+  expect_error(changed(exchange(), 0, [=](Program& p) { part(p) = {1, 1, 2}; }), "names no part");
+  expect_error(changed(exchange(), 0, [=](Program& p) { part(p) = {0, 3, 2}; }), "names no part");
   expect_error(changed(exchange(), 0,
                        [=](Program& p) {
-                         from(p) = {0, 1, 2};
+                         part(p) = {0, 1, 2};
                        }),
-               "makes [0/1, 1/1) of [0/2, 1/2)");
+               "reads [0/1, 1/1) from slot 0, which holds [0/2, 1/2)");
   Schedule::Frame frame = exchange().frame();
   frame.largest = nth(0, 2);
   expect_error({frame, exchange_with_credit}, "is longer than the frame's largest, [0/2, 1/2)");
 }
 
 Test(prover, what_must_not_be_written_is_not_written) {
-  expect_error(
-      changed(exchange(), 0, [](Program& p) { std::get<Put>(steps(p)[1]).to.space = Space::out; }),
-      "puts to memory of rank 1 that is not scratch");
-  expect_error(changed(exchange(), 0,
-                       [](Program& p) { std::get<Reduce>(steps(p)[3]).to.space = Space::in; }),
+  expect_error(changed(exchange(), 0, [](Program& p) { std::get<Reduce>(steps(p)[3]).to = kIn; }),
                "writes the caller's input");
 }
 

@@ -63,12 +63,12 @@ void ReferenceRun::land(size_t which) {
   raise(put.peer, put.flag, put.chunk);
 }
 
-float* ReferenceRun::at(uint32_t rank, const Ref& ref, uint32_t chunk) {
+float* ReferenceRun::at(uint32_t rank, Part part, Place place, uint32_t chunk) {
   Rank& r = ranks_[rank];
-  if (ref.space == Space::scratch)
-    return r.scratch.data() + (ref.slot * frame_.window + chunk % frame_.window) * slot_elements_;
-  Vector& memory = ref.space == Space::in && !in_place_ ? r.in : r.out;
-  return memory.data() + slicer_.range(ref.part, chunk).first;
+  if (place.space == Space::scratch)
+    return r.scratch.data() + (place.slot * frame_.window + chunk % frame_.window) * slot_elements_;
+  Vector& memory = place.space == Space::in && !in_place_ ? r.in : r.out;
+  return memory.data() + slicer_.range(part, chunk).first;
 }
 
 // The counter of the schedule's rules: as many as have come without a gap.
@@ -79,8 +79,9 @@ bool ReferenceRun::execute(const Cursor& cursor, const Wait& wait) {
 }
 
 bool ReferenceRun::execute(const Cursor& cursor, const Put& put) {
-  in_flight_.push_back({at(cursor.rank, put.from, cursor.chunk), at(put.peer, put.to, cursor.chunk),
-                        slicer_.range(put.from.part, cursor.chunk).count, put.peer, put.flag,
+  in_flight_.push_back({at(cursor.rank, put.part, put.from, cursor.chunk),
+                        at(put.peer, put.part, in_slot(put.slot), cursor.chunk),
+                        slicer_.range(put.part, cursor.chunk).count, put.peer, put.flag,
                         cursor.chunk});
   return true;
 }
@@ -91,21 +92,21 @@ bool ReferenceRun::execute(const Cursor& cursor, const Signal& signal) {
 }
 
 bool ReferenceRun::execute(const Cursor& cursor, const Copy& copy) {
-  const float* from = at(cursor.rank, copy.from, cursor.chunk);
-  float* to = at(cursor.rank, copy.to, cursor.chunk);
-  if (to != from) std::copy_n(from, slicer_.range(copy.to.part, cursor.chunk).count, to);
+  const float* from = at(cursor.rank, copy.part, copy.from, cursor.chunk);
+  float* to = at(cursor.rank, copy.part, copy.to, cursor.chunk);
+  if (to != from) std::copy_n(from, slicer_.range(copy.part, cursor.chunk).count, to);
   return true;
 }
 
 bool ReferenceRun::execute(const Cursor& cursor, const Reduce& reduce) {
-  const std::vector<Ref>& sources = ranks_[cursor.rank].program.sources;
-  const uint64_t count = slicer_.range(reduce.to.part, cursor.chunk).count;
+  const std::vector<Place>& sources = ranks_[cursor.rank].program.sources;
+  const uint64_t count = slicer_.range(reduce.part, cursor.chunk).count;
   Vector sums(count, 0);
   for (uint32_t s = 0; s < reduce.count; s++) {
-    const float* source = at(cursor.rank, sources[reduce.first + s], cursor.chunk);
+    const float* source = at(cursor.rank, reduce.part, sources[reduce.first + s], cursor.chunk);
     for (uint64_t i = 0; i < count; i++) sums[i] += source[i];
   }
-  std::copy(sums.begin(), sums.end(), at(cursor.rank, reduce.to, cursor.chunk));
+  std::copy(sums.begin(), sums.end(), at(cursor.rank, reduce.part, reduce.to, cursor.chunk));
   return true;
 }
 

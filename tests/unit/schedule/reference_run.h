@@ -42,7 +42,7 @@ class ReferenceRun {
 
   bool go_on(Cursor& cursor);
   void land(size_t which);
-  float* at(uint32_t rank, const Ref& ref, uint32_t chunk);
+  float* at(uint32_t rank, Part part, Place place, uint32_t chunk);
   void raise(uint32_t rank, uint32_t flag, uint32_t chunk) {
     ranks_[rank].landed[flag][chunk] = true;
   }
