@@ -32,11 +32,13 @@ Seconds ring_time(const Shape& shape, double bytes) {
 
 // Inside: each rank puts (g-1)/g of the message and gets as much, twice, in one step each.
 // Across: a ring over the hosts, in which each host's link carries 2(n-1)/n of the message.
+// Chunks pipeline through the stages, so that the bytes of the slower one count.
 Seconds hierarchical_time(const Shape& shape, double bytes) {
   const double g = shape.most_ranks_on_a_host();
   const auto n = static_cast<double>(shape.hosts().size());
-  return kInside.time(g > 1 ? 2 : 0, 2 * (g - 1) / g * bytes) +
-         kAcross.time(2 * (n - 1), 2 * (n - 1) / n * bytes);
+  const Seconds steps = kInside.time(g > 1 ? 2 : 0, 0) + kAcross.time(2 * (n - 1), 0);
+  return steps + std::max(kInside.time(0, 2 * (g - 1) / g * bytes),
+                          kAcross.time(0, 2 * (n - 1) / n * bytes));
 }
 
 }  // namespace
@@ -51,9 +53,9 @@ Choice choose_all_reduce(const Shape& shape, uint64_t bytes) {
   // At equal times the ring stays first: it is the simpler one.
   if (choice.candidates[1].predicted < choice.candidates[0].predicted) {
     std::swap(choice.candidates[0], choice.candidates[1]);
-    choice.reason = "fewer steps in a row, and no more bytes between hosts";
+    choice.reason = "the hierarchy takes fewer steps in a row and puts fewer bytes between hosts";
   } else {
-    choice.reason = "there is one rank a host: a hierarchy has nothing to gain";
+    choice.reason = "the hierarchy has nothing to gain here";
   }
   choice.digest = Digest().add(shape.digest()).add(bytes).value();
   return choice;
