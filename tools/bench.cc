@@ -31,6 +31,8 @@ std::vector<int> local_hosts(const Asked& asked) {
 
 Status check(const Asked& asked) {
   const BenchOptions& bench = asked.bench;
+  if (bench.min_bytes < sizeof(float))
+    return fail(Code::invalid, "--min-bytes {} holds no f32; give 4 or more", bench.min_bytes);
   if (bench.min_bytes > bench.max_bytes)
     return fail(Code::invalid, "--min-bytes {} is more than --max-bytes {}",
                 bytes_text(bench.min_bytes), bytes_text(bench.max_bytes));

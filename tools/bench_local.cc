@@ -10,7 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <thread>
 
+#include "base/deadline.h"
 #include "base/handle.h"
 #include "bench.h"
 #include "command.h"
@@ -56,15 +61,64 @@ void set_environment(const Place& place, uint16_t port) {
   _exit(code);
 }
 
-int wait_for(pid_t pid, int rank, const Log& log) {
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+class Children {
+ public:
+  explicit Children(const Log& log) : log_(log) {}
+
+  void start(const Place& place, uint16_t port, const std::function<int()>& rank) {
+    const pid_t parent = getpid(), pid = fork();
+    if (pid == 0) be_rank(place, port, parent, rank);
+    if (pid < 0) note(place.rank, fmt::format("cannot be started: {}", strerror(errno)));
+    if (pid > 0) running_[pid] = place.rank;
   }
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  log.error("rank {} was ended by signal {} ({})", rank, WTERMSIG(status),
-            strsignal(WTERMSIG(status)));
-  return kCouldNotLook;
-}
+
+  // The worst exit code. Once one has failed the others have so long to say what they saw of it.
+  int wait() {
+    while (!running_.empty()) {
+      reap();
+      if (worst_ > kFindings && !patience_) patience_ = Deadline(kPatience);
+      if (patience_ && patience_->expired()) end_all();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return worst_;
+  }
+
+ private:
+  static constexpr auto kPatience = std::chrono::seconds(10);
+
+  void note(int rank, const std::string& what) {
+    log_.error("rank {} {}", rank, what);
+    worst_ = kCouldNotLook;
+  }
+
+  void reap() {
+    for (auto it = running_.begin(); it != running_.end();) {
+      int status = 0;
+      const pid_t ended = waitpid(it->first, &status, WNOHANG);
+      if (ended == 0) {
+        ++it;
+        continue;
+      }
+      if (ended > 0 && WIFEXITED(status))
+        worst_ = std::max(worst_, WEXITSTATUS(status));
+      else if (ended > 0)
+        note(it->second, fmt::format("was ended by signal {} ({})", WTERMSIG(status),
+                                     strsignal(WTERMSIG(status))));
+      else
+        note(it->second, "ended unseen");
+      it = running_.erase(it);
+    }
+  }
+
+  void end_all() {
+    for (const auto& [pid, rank] : running_) kill(pid, SIGKILL);
+  }
+
+  const Log& log_;
+  std::map<pid_t, int> running_;  // and its rank
+  int worst_ = kClean;
+  std::optional<Deadline> patience_;
+};
 
 }  // namespace
 
@@ -79,20 +133,10 @@ int run_local_ranks(const std::vector<int>& ranks_of_host, const std::function<i
   for (size_t h = 0; h < ranks_of_host.size(); h++)
     host_of.insert(host_of.end(), static_cast<size_t>(ranks_of_host[h]), static_cast<int>(h));
   const auto ranks = static_cast<int>(host_of.size());
-  const pid_t parent = getpid();
-  std::vector<pid_t> children;
-  for (int r = 0; r < ranks; r++) {
-    const pid_t pid = fork();
-    if (pid == 0) be_rank({r, ranks, host_of[static_cast<size_t>(r)]}, *port, parent, rank);
-    if (pid < 0) log.error("cannot start rank {}: {}", r, strerror(errno));
-    children.push_back(pid);
-  }
-  int worst = kClean;
+  Children children(log);
   for (int r = 0; r < ranks; r++)
-    worst = std::max(worst, children[static_cast<size_t>(r)] < 0
-                                ? static_cast<int>(kCouldNotLook)
-                                : wait_for(children[static_cast<size_t>(r)], r, log));
-  return worst;
+    children.start({r, ranks, host_of[static_cast<size_t>(r)]}, *port, rank);
+  return children.wait();
 }
 
 }  // namespace crosstie::tools

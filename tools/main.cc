@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
 #include "command.h"
 #include "config.h"
 
 namespace crosstie::tools {
 namespace {
+
+// A process may be started with its standard streams closed; what it opens must not take their
+// place, or a message would go into a connection.
+void keep_standard_streams() {
+  for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= STDERR_FILENO;) fd = dup(fd);
+}
+
+// Data that did not get out is no success.
+int flushed(int code, const Session& session) {
+  if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  session.log.error("standard output: cannot be written");
+  return kCouldNotLook;
+}
 
 // CLI11's own text on one line, so that logs stay greppable.
 int report_usage(const CLI::App& app, const CLI::ParseError& error, const Session& session) {
@@ -31,7 +50,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error, session);
   }
-  return session.run();
+  return flushed(session.run(), session);
 }
 
 }  // namespace
@@ -39,6 +58,7 @@ int run(int argc, char** argv) {
 }  // namespace crosstie::tools
 
 int main(int argc, char** argv) {
+  crosstie::tools::keep_standard_streams();
   try {
     return crosstie::tools::run(argc, argv);
   } catch (const std::exception& error) {  // out of memory, at worst
