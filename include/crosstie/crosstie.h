@@ -46,10 +46,14 @@ typedef enum {
 
 typedef enum {
   CROSSTIE_F32 = 0, /* IEEE 754 binary32 */
-  CROSSTIE_U64 = 1  /* unsigned 64-bit; sums wrap */
+  CROSSTIE_U64 = 1, /* unsigned 64-bit; sums wrap */
+  CROSSTIE_TYPE_MAX_ = 0x7fffffff /* not a type: keeps the size as types are added */
 } crosstie_type_t;
 
-typedef enum { CROSSTIE_SUM = 0 } crosstie_op_t;
+typedef enum {
+  CROSSTIE_SUM = 0,
+  CROSSTIE_OP_MAX_ = 0x7fffffff /* not an operation: keeps the size as they are added */
+} crosstie_op_t;
 
 /* A group of ranks, one process each. Owned by the caller from create to destroy. */
 typedef struct crosstie_comm crosstie_comm_t;
@@ -116,7 +120,7 @@ CROSSTIE_API crosstie_status_t crosstie_comm_create(crosstie_comm_t **comm,
  */
 CROSSTIE_API void crosstie_comm_destroy(crosstie_comm_t *comm);
 
-/* This process's rank, 0 to ranks-1; the number of ranks; the number of hosts they are on. */
+/* This process's rank, 0 to ranks-1; the number of ranks; the number of hosts. -1 for NULL. */
 CROSSTIE_API int crosstie_comm_rank(const crosstie_comm_t *comm);
 CROSSTIE_API int crosstie_comm_ranks(const crosstie_comm_t *comm);
 CROSSTIE_API int crosstie_comm_hosts(const crosstie_comm_t *comm);

@@ -121,6 +121,8 @@ Result<DataType> type_of(crosstie_type_t type) {
       return DataType::f32;
     case CROSSTIE_U64:
       return DataType::u64;
+    default:
+      break;
   }
   return fail(Code::invalid, "type {} is none of crosstie_type_t", static_cast<int>(type));
 }
@@ -236,10 +238,14 @@ crosstie_status_t crosstie_comm_create(crosstie_comm_t** comm, const crosstie_co
 
 void crosstie_comm_destroy(crosstie_comm_t* comm) { delete comm; }
 
-int crosstie_comm_rank(const crosstie_comm_t* comm) { return comm->communicator->team().rank(); }
-int crosstie_comm_ranks(const crosstie_comm_t* comm) { return comm->communicator->team().ranks(); }
+int crosstie_comm_rank(const crosstie_comm_t* comm) {
+  return comm ? comm->communicator->team().rank() : -1;
+}
+int crosstie_comm_ranks(const crosstie_comm_t* comm) {
+  return comm ? comm->communicator->team().ranks() : -1;
+}
 int crosstie_comm_hosts(const crosstie_comm_t* comm) {
-  return static_cast<int>(comm->communicator->team().shape()->hosts().size());
+  return comm ? static_cast<int>(comm->communicator->team().shape()->hosts().size()) : -1;
 }
 
 crosstie_status_t crosstie_comm_traffic(crosstie_comm_t* comm, crosstie_traffic_t* traffic) {

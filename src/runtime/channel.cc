@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -58,10 +60,19 @@ Result<Fd> connect_to(const addrinfo& address, Deadline deadline) {
   return fd;
 }
 
-bool is_loopback(const sockaddr* address) {
-  if (address->sa_family == AF_INET)
-    return ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24 == 127;
-  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+std::string figures(const sockaddr* address, socklen_t size) {
+  char text[NI_MAXHOST] = "";
+  getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  return text;
+}
+
+bool is_for_others(const ifaddrs& interface) {
+  if (!interface.ifa_addr || !(interface.ifa_flags & IFF_UP)) return false;
+  if (interface.ifa_flags & IFF_LOOPBACK) return false;
+  if (interface.ifa_addr->sa_family == AF_INET) return true;
+  if (interface.ifa_addr->sa_family != AF_INET6) return false;
+  const auto* six = reinterpret_cast<const sockaddr_in6*>(interface.ifa_addr);
+  return !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr);
 }
 
 void make_any(sockaddr* address) {
@@ -154,11 +165,26 @@ Result<Frame> Channel::receive(Deadline deadline) {
 std::string Channel::local_address() const {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  char text[NI_MAXHOST] = "";
-  if (getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0)
-    getnameinfo(reinterpret_cast<sockaddr*>(&address), size, text, sizeof text, nullptr, 0,
-                NI_NUMERICHOST);
-  return text;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (getsockname(fd_.get(), generic, &size) != 0) return "";
+  const std::string text = figures(generic, size);
+  constexpr std::string_view kMapped = "::ffff:";  // IPv4 on a socket of both families
+  return text.starts_with(kMapped) ? text.substr(kMapped.size()) : text;
+}
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1" || address == "localhost";
+}
+
+std::string advertised(const std::string& meeting_place, const std::string& address) {
+  ifaddrs* all = nullptr;
+  if (!is_loopback(address) || is_loopback(meeting_place) || getifaddrs(&all) != 0) return address;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(all, freeifaddrs);
+  for (const ifaddrs* i = all; i; i = i->ifa_next)
+    if (is_for_others(*i))
+      return figures(i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in)
+                                                                    : sizeof(sockaddr_in6));
+  return address;
 }
 
 Result<Channel> connect_channel(const std::string& host, uint16_t port, Deadline deadline,
@@ -177,7 +203,7 @@ Result<Fd> listen_on(const std::string& host, uint16_t port) {
   const auto addresses = resolve(host, port);
   if (!addresses) return pass(addresses);
   sockaddr* address = (*addresses)->ai_addr;
-  if (!is_loopback(address)) make_any(address);
+  if (!is_loopback(host)) make_any(address);
   Fd fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return fail_errno(Code::io, "socket");
   const int one = 1;

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include "base/digest.h"
 #include "choice/choose.h"
 #include "config.h"
 #include "transport/shm.h"
@@ -21,11 +22,20 @@ constexpr auto kLookForLate = 250ms;
 // After an endpoint has failed, rank 0 gets so long to say who it was that died.
 constexpr auto kVerdictGrace = 2s;
 constexpr auto kSettle = 1s;
+constexpr auto kSlice = 5ms;
 
 // What all ranks must have set alike.
 std::string common_settings(const RuntimeOptions& options) {
-  return fmt::format("CROSSTIE_SCRATCH={} CROSSTIE_CHUNK={}", bytes_text(options.scratch.count),
-                     bytes_text(options.chunk.count));
+  return fmt::format("CROSSTIE_SCRATCH={} CROSSTIE_CHUNK={} CROSSTIE_HEALTH_TIMEOUT={}",
+                     bytes_text(options.scratch.count), bytes_text(options.chunk.count),
+                     duration_text(options.health_timeout));
+}
+
+// What all ranks must ask for alike, in as many bits as a notification has room for: of 256
+// different calls one is mistaken for the same.
+uint8_t digest_of(const AllReduceCall& call, Algorithm algorithm) {
+  const uint64_t digest = Digest().add(call.count).add(call.type).add(algorithm).value();
+  return static_cast<uint8_t>(digest ^ digest >> 32 ^ digest >> 48);
 }
 
 struct Workers {
@@ -67,8 +77,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
   if (!team) return pass(team);
   auto scratch = Buffer::allocate(options.scratch.count, "crosstie-scratch");
   if (!scratch) return pass(scratch, "CROSSTIE_SCRATCH");
-  auto links =
-      Links::make(std::move(workers.inside), std::move(workers.across), std::move(*scratch));
+  auto links = Links::make(job.ranks, std::move(workers.inside), std::move(workers.across),
+                           std::move(*scratch));
   if (!links) return pass(links);
   std::unique_ptr<Communicator> made(new Communicator(std::move(*team), std::move(met->star),
                                                       std::move(*links), options,
@@ -83,7 +93,7 @@ Communicator::Communicator(Team team, Star star, Links links, const RuntimeOptio
       log_(std::move(log)),
       team_(std::move(team)),
       progress_(std::move(progress)),
-      health_(team_.rank(), std::move(star), options.health_timeout),
+      health_(team_.rank(), team_.ranks(), std::move(star), options.health_timeout),
       links_(std::move(links)),
       engine_(team_.rank()) {}
 
@@ -124,13 +134,13 @@ Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& ca
   auto* in = static_cast<std::byte*>(const_cast<void*>(call.in));
   auto* out = static_cast<std::byte*>(call.out);
   const uint64_t bytes = call.count * element;
-  return Pending{
-      {posted_ + 1, (*prepared)->program, frame, *pieces, call.type, in, out, links_.scratch()},
-      *prepared,
-      {in, bytes},
-      {out, bytes},
-      call.timeout.value_or(options_.collective_timeout),
-      std::make_shared<Request>()};
+  return Pending{{posted_ + 1, (*prepared)->program, frame, *pieces, call.type,
+                  digest_of(call, frame.algorithm), in, out, links_.scratch()},
+                 *prepared,
+                 {in, bytes},
+                 {out, bytes},
+                 call.timeout.value_or(options_.collective_timeout),
+                 std::make_shared<Request>()};
 }
 
 Status Communicator::all_reduce(const AllReduceCall& call, std::shared_ptr<Request>& request) {
@@ -159,8 +169,7 @@ void Communicator::wait(Request& request) {
   waiters_++;
   std::unique_lock lock(mutex_);
   while (!request.done) {
-    drive();
-    if (request.done || !links_.arm()) continue;
+    if (drive() || request.done || !links_.arm()) continue;
     sleep(lock, Deadline(kLookForLate).sooner(Deadline(started_ + pending_.front().timeout)));
   }
   visits_++;
@@ -176,10 +185,17 @@ void Communicator::sleep(std::unique_lock<std::mutex>& lock, Deadline until) {
   if (fds[0].revents != 0) health_.take_news();
 }
 
-void Communicator::drive() {
-  for (bool moved = true; moved;) {
+// Moves on until nothing moves, or for a slice of time: what holds the lock also beats the heart
+// and must look for faults. True: there is more to do at once.
+bool Communicator::drive() {
+  const Deadline slice(kSlice);
+  bool moved = true;
+  while (moved && !slice.expired()) {
     const auto polled = poll_links();
-    if (!polled) return break_down(polled.error());
+    if (!polled) {
+      break_down(polled.error());
+      return false;
+    }
     if (!engine_.running()) start_next();
     moved = engine_.running() && engine_.advance(links_);
     if (engine_.running() && engine_.finished()) {
@@ -188,13 +204,14 @@ void Communicator::drive() {
     }
   }
   check();
+  return moved && engine_.running();
 }
 
 Status Communicator::poll_links() {
   Status status;
   const Links::Handlers handlers = {[&](int rank, uint32_t immediate) {
-                                      const auto known = engine_.notified(immediate);
-                                      if (!known) status = pass(known, team_.name(rank));
+                                      const auto known = engine_.notified(rank, immediate);
+                                      if (!known) status = known;
                                     },
                                     [&] { engine_.put_done(); }};
   const auto polled = links_.poll(handlers);
@@ -208,7 +225,8 @@ void Communicator::start_next() {
   if (!attached) return break_down(attached.error());
   started_ = Clock::now();
   asked_who_is_last_ = warned_late_ = false;
-  engine_.start(next.operation);
+  const auto begun = engine_.start(next.operation);
+  if (!begun) break_down(begun.error());
 }
 
 void Communicator::finish() {
@@ -276,7 +294,9 @@ void Communicator::check_late(Clock::time_point now) {
 }
 
 void Communicator::break_down(const Error& error) {
-  break_down({error.code, team_.rank(), "failed: " + error.text});
+  const bool of_another = error.rank >= 0;
+  break_down({error.code, of_another ? error.rank : team_.rank(),
+              of_another ? error.text : "failed: " + error.text});
 }
 
 // Closes the endpoints first, so that nothing of ours reads the callers' memory any more.
@@ -338,8 +358,7 @@ Deadline Communicator::tend(std::vector<pollfd>& fds) {
   const bool driven = waiters_ > 0 || std::exchange(visits_seen_, visits) != visits;
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (driven || !lock) return beat.sooner(Deadline(kLookAgain));
-  drive();
-  if (!links_.arm()) return Deadline(0ms);
+  if (drive() || !links_.arm()) return Deadline(0ms);
   for (const int fd : links_.fds()) fds.push_back({fd, POLLIN, 0});
   return engine_.running() ? beat.sooner(Deadline(kLookForLate)) : beat;
 }

@@ -91,7 +91,7 @@ class Communicator : public Tended {
   Result<Pending> make_pending(const AllReduceCall& call);
 
   // With mutex_ held.
-  void drive();
+  bool drive();
   void start_next();
   void finish();
   void check();

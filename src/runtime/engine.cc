@@ -4,15 +4,20 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 
 namespace crosstie {
 namespace {
 
-// What a put's 32 bits say: which flag, for which chunk, of which operation. The low bits of
-// chunk and operation suffice: a flag is never raised 16 chunks ahead of its waiter (credits
-// bound it), nor by an operation 128 away.
-constexpr uint32_t kFlagBits = 20, kChunkBits = 4, kOperationBits = 8;
-constexpr uint32_t kMostFlags = 1u << kFlagBits;
+// What a put's 32 bits say: which flag, for which chunk, of which operation, and a digest of what
+// the sender takes that operation to be. The low bits of chunk and operation suffice: no flag is
+// raised further ahead of its waiter than the window, and no operation is two away, since one
+// begins at a peer only after it has told us that the one before is complete.
+constexpr uint32_t kFlagBits = 18, kChunkBits = 2, kOperationBits = 4, kDigestBits = 8;
+constexpr uint32_t kChunkAt = kFlagBits, kOperationAt = kChunkAt + kChunkBits,
+                   kDigestAt = kOperationAt + kOperationBits;
+static_assert(kDigestAt + kDigestBits == 32);
+constexpr uint32_t kMostFlags = 1u << kFlagBits, kMostWindow = 1u << kChunkBits;
 constexpr uint32_t mask(uint32_t bits) { return (1u << bits) - 1; }
 
 constexpr uint64_t kCacheLine = 64;
@@ -29,7 +34,8 @@ uint64_t slot_bytes(const Slicer& slicer, Part largest, uint32_t element_size) {
 Result<Cut> cut(const Schedule::Frame& frame, uint64_t elements, uint32_t element_size,
                 uint64_t chunk_bytes, uint64_t scratch_bytes) {
   const uint64_t copies = std::max<uint64_t>(1, uint64_t{frame.slots} * frame.window);
-  if (copies * kCacheLine > scratch_bytes || frame.flags >= kMostFlags)
+  if (copies * kCacheLine > scratch_bytes || frame.flags >= kMostFlags ||
+      frame.window > kMostWindow)
     return fail(Code::exhausted, "{} over {} ranks needs at least {} bytes of CROSSTIE_SCRATCH",
                 name(frame.algorithm), frame.ranks, copies * kCacheLine);
   const uint64_t most =
@@ -46,7 +52,7 @@ Result<Cut> cut(const Schedule::Frame& frame, uint64_t elements, uint32_t elemen
   }
 }
 
-void Engine::start(Operation operation) {
+Status Engine::start(Operation operation) {
   operation_ = std::move(operation);
   running_ = true;
   lanes_.clear();
@@ -54,6 +60,9 @@ void Engine::start(Operation operation) {
   std::stable_sort(lanes_.begin(), lanes_.end(), [](const LaneState& a, const LaneState& b) {
     return a.lane->priority > b.lane->priority;
   });
+  for (const auto& [digest, rank] : std::exchange(early_, {}))
+    if (const Status same = check_digest(rank, digest); !same) return same;
+  return {};
 }
 
 bool Engine::advance(Links& links) {
@@ -148,17 +157,30 @@ std::byte* Engine::memory(Part part, Place place, uint32_t chunk) const {
 
 uint32_t Engine::immediate(uint32_t flag, uint32_t chunk) const {
   const auto operation = static_cast<uint32_t>(operation_.number) & mask(kOperationBits);
-  return operation << (kFlagBits + kChunkBits) | (chunk & mask(kChunkBits)) << kFlagBits | flag;
+  return uint32_t{operation_.digest} << kDigestAt | operation << kOperationAt |
+         (chunk & mask(kChunkBits)) << kChunkAt | flag;
 }
 
-Status Engine::notified(uint32_t immediate) {
-  const uint32_t of = immediate >> (kFlagBits + kChunkBits);
-  // Distance to the operation whose flags we hold, as a signed byte.
-  const auto ahead = static_cast<int8_t>(of - static_cast<uint32_t>(ended_ + 1));
-  if (ahead < 0) return {};  // a credit that nobody waited for any more
-  if (ahead > 0) return fail(Code::peer, "it is {} collectives ahead", ahead);
-  raise(immediate & mask(kFlagBits), immediate >> kFlagBits);
+Status Engine::notified(int rank, uint32_t immediate) {
+  const uint32_t of = immediate >> kOperationAt;
+  // Distance to the operation whose flags we hold: 0, or behind it.
+  const uint32_t ahead = (of - static_cast<uint32_t>(ended_ + 1)) & mask(kOperationBits);
+  if (ahead != 0) return {};  // a credit that nobody waited for any more
+  const auto digest = static_cast<uint8_t>(immediate >> kDigestAt);
+  raise(immediate & mask(kFlagBits), immediate >> kChunkAt);
+  if (running_) return check_digest(rank, digest);
+  early_.emplace(digest, rank);
   return {};
+}
+
+Status Engine::check_digest(int rank, uint8_t digest) const {
+  if (digest == operation_.digest) return {};
+  return tl::unexpected<Error>(
+      {Code::peer,
+       fmt::format("takes collective {} for another one than rank {} does: their count, type or "
+                   "algorithm differ",
+                   operation_.number, rank_),
+       rank});
 }
 
 // `chunk`: its low bits will do.

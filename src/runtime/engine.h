@@ -2,6 +2,7 @@
 // Executes one rank's Program over the Links, one operation at a time. Nothing here waits: the
 // caller polls the Links, hands in what has been notified, and lets the lanes run on.
 #pragma once
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -31,6 +32,7 @@ class Engine {
     Schedule::Frame frame;
     Cut cut;
     DataType type = DataType::f32;
+    uint8_t digest = 0;  // of what all ranks must ask for alike
     std::byte* in = nullptr;
     std::byte* out = nullptr;
     std::span<std::byte> scratch;
@@ -38,7 +40,8 @@ class Engine {
 
   explicit Engine(int rank) : rank_(static_cast<uint32_t>(rank)) {}
 
-  void start(Operation operation);
+  // Fails where a rank has already put for another collective than this.
+  Status start(Operation operation);
   bool running() const { return running_; }
 
   // Runs every lane as far as it goes. True if anything moved.
@@ -48,8 +51,8 @@ class Engine {
   // Forgets the operation, finished or not; its late flags will be dropped.
   void end();
 
-  // From the Links' events. A notification that is of no operation which we could know fails.
-  Status notified(uint32_t immediate);
+  // From the Links' events. Fails, with the rank, where it does another collective than we.
+  Status notified(int rank, uint32_t immediate);
   void put_done() { unfinished_puts_--; }
 
   // Ranks that a Program puts to or signals, without the rank itself; ascending.
@@ -80,6 +83,7 @@ class Engine {
     return operation_.cut.slicer.range(part, chunk).count;
   }
   uint32_t immediate(uint32_t flag, uint32_t chunk) const;
+  Status check_digest(int rank, uint8_t digest) const;
   void raise(uint32_t flag, uint32_t chunk);
   Flag& flag(uint32_t index);
 
@@ -89,6 +93,7 @@ class Engine {
   Operation operation_;
   std::vector<LaneState> lanes_;  // by falling priority
   std::vector<Flag> flags_;       // of operation ended_ + 1, whose puts may come before it starts
+  std::map<uint8_t, int> early_;  // digests of that operation that came before it, and a rank
   uint64_t unfinished_puts_ = 0;
   std::vector<const std::byte*> sources_;  // of the reduction at hand
 };

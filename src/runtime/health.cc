@@ -27,8 +27,9 @@ constexpr auto kBetweenBeats = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Health::Health(int rank, Star star, Clock::duration bound)
+Health::Health(int rank, int ranks, Star star, Clock::duration bound)
     : rank_(rank),
+      ranks_(ranks),
       bound_(bound),
       interval_(bound / kBeatsPerBound),
       next_beat_(Clock::now()),
@@ -86,9 +87,11 @@ void Health::hear_frame(Peer& peer, const Frame& frame) {
   const char* text = frame.payload.c_str();
   if (frame.type == kBeat && is_hub() && std::sscanf(text, "%" SCNu64, &entered) == 1) {
     peer.entered = entered;
-  } else if (frame.type == kBeat && std::sscanf(text, "%d %" SCNu64, &rank, &entered) == 2) {
+  } else if (frame.type == kBeat && std::sscanf(text, "%d %" SCNu64, &rank, &entered) == 2 &&
+             is_rank(rank)) {
     note_last({rank, entered});
-  } else if (frame.type == kVerdict && std::sscanf(text, "%d %n", &rank, &used) == 1) {
+  } else if (frame.type == kVerdict && std::sscanf(text, "%d %n", &rank, &used) == 1 &&
+             is_rank(rank)) {
     accuse({rank, text + used});
   } else if (frame.type == kLeft && std::sscanf(text, "%d %" SCNu64, &rank, &completed) == 2) {
     note_left(rank, completed);

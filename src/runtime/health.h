@@ -31,7 +31,7 @@ class Health {
     bool operator==(const Last&) const = default;
   };
 
-  Health(int rank, Star star, Clock::duration bound);
+  Health(int rank, int ranks, Star star, Clock::duration bound);
 
   // ---- for the library thread alone
   // Sends and receives what is due; returns when it is next due.
@@ -66,6 +66,7 @@ class Health {
     uint64_t entered = 0;
   };
   bool is_hub() const { return rank_ == 0; }
+  bool is_rank(int rank) const { return rank >= 0 && rank < ranks_; }
   void add(int rank, Channel channel);
   void hear(Peer& peer);
   void hear_frame(Peer& peer, const Frame& frame);
@@ -79,7 +80,7 @@ class Health {
   Last compute_last() const;
   void raise_news();
 
-  const int rank_;
+  const int rank_, ranks_;
   const Clock::duration bound_, interval_;
   std::vector<Peer> peers_;
   Clock::time_point next_beat_;

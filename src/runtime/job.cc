@@ -129,12 +129,12 @@ Result<Job> find_job(const RuntimeOptions& options, const Environment& environme
   const auto ranked = find_rank(job, options, launcher, environment);
   if (!ranked) return pass(ranked);
   Digest id;
-  id.add(job.ranks).add(options.address);
   if (launcher)
     for (const char* name : launcher->id) id.add(value(environment, name));
   job.id = id.value();
   const auto found = find_address(job, options, launcher, environment);
   if (!found) return pass(found);
+  job.id = id.add(job.port).value();
   return job;
 }
 

@@ -23,9 +23,10 @@ constexpr size_t kInside = 0, kAcross = 1;
 
 }  // namespace
 
-Result<Links> Links::make(std::unique_ptr<Worker> inside, std::unique_ptr<Worker> across,
+Result<Links> Links::make(int ranks, std::unique_ptr<Worker> inside, std::unique_ptr<Worker> across,
                           Buffer scratch) {
   Links links;
+  links.ranks_ = ranks;
   links.scratch_ = std::move(scratch);
   std::unique_ptr<Worker> workers[] = {std::move(inside), std::move(across)};
   for (size_t i = 0; i < links.wings_.size(); i++) {
@@ -155,8 +156,8 @@ void Links::handle(Wing& wing, Event& event, const Handlers& handlers) {
 
 void Links::accepted(Wing& wing, const Event& event) {
   int rank = -1;
-  if (event.bytes.size() != sizeof rank) return wing.worker->close(event.endpoint);
-  memcpy(&rank, event.bytes.data(), sizeof rank);
+  if (event.bytes.size() == sizeof rank) memcpy(&rank, event.bytes.data(), sizeof rank);
+  if (rank < 0 || rank >= ranks_) return wing.worker->close(event.endpoint);
   wing.peers[event.endpoint] = rank;
   incoming_.push_back({&wing, event.endpoint, false, 0});
 }

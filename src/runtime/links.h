@@ -39,8 +39,8 @@ class Links {
 
   // inside, across: Workers for peers on this host and on others; either may be null where there
   // are none. The scratch buffer is the Links' from here on.
-  static Result<Links> make(std::unique_ptr<Worker> inside, std::unique_ptr<Worker> across,
-                            Buffer scratch);
+  static Result<Links> make(int ranks, std::unique_ptr<Worker> inside,
+                            std::unique_ptr<Worker> across, Buffer scratch);
 
   std::span<std::byte> scratch() const { return scratch_.bytes(); }
 
@@ -97,6 +97,7 @@ class Links {
   void flush_announcements();
   void greet(Incoming& link);
 
+  int ranks_ = 0;  // no peer has a higher number
   Buffer scratch_;
   std::array<std::unique_ptr<Wing>, 2> wings_;  // inside, across
   std::map<int, Outgoing> outgoing_;

@@ -82,7 +82,7 @@ class Host {
       if (!turned) return give_up(turned.error());
     }
     listener_.reset();  // before the table: a rank that has it may meet again at this port
-    auto own = make_facts(address_.empty() ? "127.0.0.1" : address_);
+    auto own = make_facts(advertised(job_.address, address_.empty() ? "127.0.0.1" : address_));
     if (!own) return give_up(own.error());
     met_.facts[0] = std::move(*own);
     const auto sent = send_table();
@@ -121,14 +121,17 @@ class Host {
       return fail_errno(Code::io, "poll");
     for (auto it = guests_.begin(); it != guests_.end();)
       it = serve(*it) ? std::next(it) : guests_.erase(it);
-    accept_all();
-    return {};
+    return accept_all();
   }
 
-  void accept_all() {
+  Status accept_all() {
     for (;;) {
       Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (!fd) return;
+      if (!fd && (errno == EMFILE || errno == ENFILE))
+        return fail_errno(Code::exhausted, fmt::format("rank 0 cannot hold {} connections (see "
+                                                       "ulimit -n)",
+                                                       job_.ranks - 1));
+      if (!fd) return {};
       guests_.push_back({Channel(std::move(fd), kMostHello), Deadline(kHelloTimeout)});
     }
   }
@@ -190,8 +193,7 @@ class Host {
 
   // Where others reach us. One that came by loopback says nothing of how the rest do.
   void note_address(const std::string& address) {
-    const bool loopback = address.starts_with("127.") || address == "::1";
-    if (address_.empty() || !loopback) address_ = address;
+    if (address_.empty() || !is_loopback(address)) address_ = address;
   }
 
   Status send_table() {
@@ -242,7 +244,7 @@ class Member {
   Result<Met> run(const MakeFacts& make_facts) {
     auto hub = find_host();
     if (!hub) return pass(hub);
-    auto own = make_facts(hub->local_address());
+    auto own = make_facts(advertised(job_.address, hub->local_address()));
     if (!own) return pass(own);
     const auto sent = hub->send(kFacts, *own);
     if (!sent) return pass(sent, "rank 0");

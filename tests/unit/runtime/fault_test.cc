@@ -171,6 +171,47 @@ void left(Tap& tap) {
   tap.check(why.empty(), "a rank that leaves the job is named by those who still need it", why);
 }
 
+// Every second rank asks for another collective.
+template <class Differ>
+int differ(int rank, Differ&& ask) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return 1;
+  std::vector<uint64_t> data(2000, 1);
+  const auto status = ask(comm, data.data(), rank % 2 == 1);
+  std::printf("error: %s\n", crosstie_last_error());
+  crosstie_comm_destroy(comm);
+  return status == CROSSTIE_ERR_PEER ? kPeerError : 1;
+}
+int differ_in_count(int rank) {
+  return differ(rank, [](crosstie_comm_t* comm, uint64_t* data, bool other) {
+    return crosstie_allreduce(comm, data, data, other ? 1001 : 1000, CROSSTIE_F32, CROSSTIE_SUM,
+                              nullptr, nullptr);
+  });
+}
+int differ_in_type(int rank) {
+  return differ(rank, [](crosstie_comm_t* comm, uint64_t* data, bool other) {
+    return crosstie_allreduce(comm, data, data, 1000, other ? CROSSTIE_U64 : CROSSTIE_F32,
+                              CROSSTIE_SUM, nullptr, nullptr);
+  });
+}
+int differ_in_algorithm(int rank) {
+  return differ(rank, [](crosstie_comm_t* comm, uint64_t* data, bool other) {
+    crosstie_call_t call = CROSSTIE_CALL_INIT;
+    call.algorithm = other ? "ring" : "hierarchical";
+    return crosstie_allreduce(comm, data, data, 1000, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr);
+  });
+}
+
+void different(Tap& tap, const char* name, int (*body)(int)) {
+  Ranks ranks({2, 2}, body);
+  std::string why;
+  for (const End& end : ranks.wait(10s))
+    if (end.code != kPeerError ||
+        end.said.find("count, type or algorithm differ") == std::string::npos)
+      why += fmt::format("code {}: {}; ", end.code, end.said);
+  tap.check(why.empty(), name, why);
+}
+
 int never_come(int rank) {
   if (rank == kVictim) return 0;
   crosstie_comm_t* comm = nullptr;
@@ -219,6 +260,9 @@ int main() {
   late(tap);
   left(tap);
   absent(tap);
+  different(tap, "ranks with different counts are told so", differ_in_count);
+  different(tap, "ranks with different types are told so", differ_in_type);
+  different(tap, "ranks with different algorithms are told so", differ_in_algorithm);
   nothing_left(tap, own);
   return tap.finish();
 }
