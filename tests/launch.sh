@@ -45,6 +45,7 @@ if command -v mpirun >/dev/null; then
     ;;
   esac
 else
-  echo "skipped: there is no mpirun (Debian: openmpi-bin)"
+  echo "mpirun: there is none (Debian: openmpi-bin); the rest: $status"
+  [ $status = 0 ] && status=77
 fi
 exit $status
