@@ -158,9 +158,10 @@ Status Communicator::all_reduce(const AllReduceCall& call, std::shared_ptr<Reque
 
 void Communicator::hand_over() { progress_->wake(); }
 
+// Polling has taken back the request to be woken; what goes on is the library thread's again.
 bool Communicator::test(Request& request) {
   const std::lock_guard lock(mutex_);
-  if (!request.done) drive();
+  if (!request.done && (drive() || (!request.done && !links_.arm()))) progress_->wake();
   visits_++;
   return request.done;
 }
@@ -355,9 +356,10 @@ Deadline Communicator::tend(std::vector<pollfd>& fds) {
   const Deadline beat = health_.beat();
   fds.push_back({health_.fd(), POLLIN, 0});
   const uint64_t visits = visits_;
-  const bool driven = waiters_ > 0 || std::exchange(visits_seen_, visits) != visits;
+  const bool visited = std::exchange(visits_seen_, visits) != visits;
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (driven || !lock) return beat.sooner(Deadline(kLookAgain));
+  if (waiters_ > 0 || !lock || (visited && pending_.empty()))
+    return beat.sooner(Deadline(kLookAgain));
   if (drive() || !links_.arm()) return Deadline(0ms);
   for (const int fd : links_.fds()) fds.push_back({fd, POLLIN, 0});
   return engine_.running() ? beat.sooner(Deadline(kLookForLate)) : beat;
