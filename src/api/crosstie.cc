@@ -68,14 +68,19 @@ crosstie_status_t guarded(F&& body) noexcept {
   }
 }
 
-// What the caller's structure has, and defaults for what its older header did not know.
+// What the caller's structure has, and defaults for what its older header did not know. What a
+// newer header knows more must be at its default, zero.
 template <class T>
 Result<T> complete(const T* given, T defaults, const char* what) {
   if (!given) return defaults;
-  if (given->size < sizeof(size_t) || given->size > sizeof(T))
-    return fail(Code::invalid, "{}.size is {}; begin with {}'s INIT macro", what, given->size,
-                what);
-  memcpy(&defaults, given, given->size);
+  const auto* bytes = reinterpret_cast<const char*>(given);
+  constexpr size_t kMost = 4096;  // no structure of ours will be so large: it is no size
+  if (given->size < sizeof(size_t) || given->size > kMost)
+    return fail(Code::invalid, "{}.size is {}; begin with its INIT macro", what, given->size);
+  for (size_t i = sizeof(T); i < given->size; i++)
+    if (bytes[i] != 0)
+      return fail(Code::unsupported, "{} asks for what this library does not know yet", what);
+  memcpy(&defaults, given, std::min(given->size, sizeof(T)));
   return defaults;
 }
 
@@ -104,6 +109,8 @@ Result<std::unique_ptr<Communicator>> create(const crosstie_config_t* given) {
   if (!library) return pass(library);
   auto runtime = read_options<RuntimeOptions>(kRuntimeOptions, environment);
   if (!runtime) return pass(runtime);
+  const auto possible = check(*runtime);
+  if (!possible) return pass(possible);
   const auto transport = read_options<TransportOptions>(kTransportRows, environment);
   if (!transport) return pass(transport);
   const auto overridden = override_by(*runtime, *config);

@@ -51,6 +51,8 @@ Status find_rank(Job& job, const RuntimeOptions& options, const Launcher* launch
                  const Environment& environment) {
   if (options.rank >= 0 || options.ranks >= 0) {
     job.rank = options.rank, job.ranks = options.ranks;
+  } else if (!launcher && (environment.find("RANK") || environment.find("WORLD_SIZE"))) {
+    return fail(Code::invalid, "of RANK and WORLD_SIZE only one is set; set both, or neither");
   } else if (launcher) {
     const auto rank = number(environment, launcher->rank);
     const auto ranks = number(environment, launcher->ranks);

@@ -43,4 +43,20 @@ inline constexpr std::array kRuntimeOptions = {
                                 "ranks"),
 };
 
+// Whether the numbers can work at all.
+inline Status check(const RuntimeOptions& options) {
+  constexpr uint64_t kLeastScratch = 4 << 10, kLeastChunk = 64;  // a cache line is never cut
+  constexpr std::chrono::milliseconds kLeastHealth(100);         // beats are that far apart
+  if (options.scratch.count < kLeastScratch)
+    return fail(Code::invalid, "CROSSTIE_SCRATCH: {} is less than 4K",
+                bytes_text(options.scratch.count));
+  if (options.chunk.count < kLeastChunk)
+    return fail(Code::invalid, "CROSSTIE_CHUNK: {} is less than 64",
+                bytes_text(options.chunk.count));
+  if (options.health_timeout < kLeastHealth)
+    return fail(Code::invalid, "CROSSTIE_HEALTH_TIMEOUT: {} is less than 100ms",
+                duration_text(options.health_timeout));
+  return {};
+}
+
 }  // namespace crosstie

@@ -174,6 +174,18 @@ int misuse(int) {
   call.size = 3;
   wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
            CROSSTIE_ERR_INVALID;
+  struct {
+    crosstie_call_t call;
+    char later[8];
+  } newer = {CROSSTIE_CALL_INIT, {}};
+  newer.call.size = sizeof newer;
+  const auto reduce_newer = [&] {
+    return crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &newer.call,
+                              nullptr);
+  };
+  wrong += reduce_newer() != CROSSTIE_OK;
+  newer.later[3] = 1;
+  wrong += reduce_newer() != CROSSTIE_ERR_UNSUPPORTED;
   // None of it has harmed the communicator.
   wrong += reduce_once(comm, 10, "ring", false);
   crosstie_comm_destroy(comm);

@@ -107,6 +107,7 @@ Test(job, nonsense_is_refused_with_the_variables_name) {
   const std::pair<Variables, const char*> cases[] = {
       {{{"RANK", "x"}, {"WORLD_SIZE", "2"}}, "RANK"},
       {{{"RANK", "2"}, {"WORLD_SIZE", "2"}}, "rank 2"},
+      {{{"RANK", "0"}}, "WORLD_SIZE"},
       {{{"CROSSTIE_RANK", "1"}}, "CROSSTIE_RANKS"},
       {{{"CROSSTIE_ADDRESS", "nowhere"}}, "HOST:PORT"},
       {{{"CROSSTIE_ADDRESS", "h:0"}}, "CROSSTIE_ADDRESS"},
