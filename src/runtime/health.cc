@@ -158,7 +158,9 @@ void Health::note_left(int rank, uint64_t completed) {
     left_[rank] = completed;
   }
   raise_news();
-  if (is_hub()) send_all(kLeft, fmt::format("{} {}", rank, completed));
+  if (!is_hub()) return;
+  send_verdict();  // first: it may be the reason why the rank left
+  send_all(kLeft, fmt::format("{} {}", rank, completed));
 }
 
 void Health::note_last(Last last) {
