@@ -29,6 +29,7 @@ class Checker {
   Status check_raise(uint32_t peer, uint32_t flag);
   Status check_part(Part part) const;
   Status check_place(Place place) const;
+  Status check_slot(uint32_t slot) const;
 
   const Schedule::Frame& frame_;
   const std::vector<Program>& programs_;
@@ -63,8 +64,8 @@ Status Checker::check(const Wait& wait) {
 }
 
 Status Checker::check(const Put& put) {
-  for (const Place place : {put.from, in_slot(put.slot)})
-    if (const Status checked = check_place(place); !checked) return checked;
+  if (const Status from = check_place(put.from); !from) return from;
+  if (const Status to = check_slot(put.slot); !to) return to;
   if (const Status part = check_part(put.part); !part) return part;
   return check_raise(put.peer, put.flag);
 }
@@ -107,8 +108,11 @@ Status Checker::check_part(Part part) const {
 }
 
 Status Checker::check_place(Place place) const {
-  if (place.space == Space::scratch && place.slot >= frame_.slots)
-    return fail(Code::internal, "names slot {} of {}", uint32_t{place.slot}, frame_.slots);
+  return place.space == Space::scratch ? check_slot(place.slot) : Status{};
+}
+
+Status Checker::check_slot(uint32_t slot) const {
+  if (slot >= frame_.slots) return fail(Code::internal, "names slot {} of {}", slot, frame_.slots);
   return {};
 }
 

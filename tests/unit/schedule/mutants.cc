@@ -80,6 +80,9 @@ class Spoiler {
       });
     add_step("last source left out",
              Reduce{reduce.part, reduce.to, reduce.first, reduce.count - 1});
+    Reduce other = reduce;
+    other.part = next(reduce.part);
+    add_step("reduces another part", other);
     add("done twice", [site = site_, reduce](Program& program) {
       auto& steps = program.lanes[site.lane].steps;
       steps.insert(steps.begin() + site.step, reduce);

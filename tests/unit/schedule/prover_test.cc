@@ -129,6 +129,9 @@ Test(prover, a_flag_that_no_step_or_two_steps_raise_is_refused) {
 Test(prover, numbers_outside_the_frame_are_refused) {
   const auto put = [](Program& p) -> Put& { return std::get<Put>(steps(p)[1]); };
   expect_error(changed(exchange(), 0, [=](Program& p) { put(p).slot = 1; }), "names slot 1 of 1");
+  // A Place would cut this one to slot 0.
+  expect_error(changed(exchange(), 0, [=](Program& p) { put(p).slot = 1u << 24; }),
+               "names slot 16777216 of 1");
   expect_error(changed(exchange(), 0, [=](Program& p) { put(p).peer = 2; }), "names rank 2 of 2");
   expect_error(changed(exchange(), 0, [=](Program& p) { put(p).flag = 2; }),
                "raises flag 2 of 2 of rank 1");

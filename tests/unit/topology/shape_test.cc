@@ -51,6 +51,12 @@ Test(shape, the_digest_tells_hosts_domains_and_rails_apart) {
                 shape_of({{0, 0, 1}, {}, {{gigabits(400)}}}).digest());
 }
 
+// But for the counts that come first, the digest is of the same numbers here.
+Test(shape, the_digest_does_not_take_rails_for_ranks) {
+  cr_assert_neq(shape_of({{0, 1, 2}, {}, {{{2}}}}).digest(),
+                shape_of({{0, 1}, {}, {{{2}, {1}}, {{0}, {0}}}}).digest());
+}
+
 Test(shape, rails_are_those_of_the_hosts_label) {
   const Shape shape = shape_of({{1, 0}, {}, {{gigabits(100)}, {gigabits(400), gigabits(400)}}});
   cr_assert_eq(shape.hosts()[0].rails.size(), 2);
