@@ -32,5 +32,4 @@ AC_DEFUN([CROSSTIE_SANITIZE], [
         [crosstie_sanitize="$enable_sanitize"
          SANITIZE_FLAGS="-fsanitize=$enable_sanitize -fno-sanitize-recover=all -fno-omit-frame-pointer"])
   AC_SUBST([SANITIZE_FLAGS])
-  AM_CONDITIONAL([SANITIZED], [test "x$enable_sanitize" != xno])
-  AM_CONDITIONAL([SANITIZED_THREAD], [test "x$enable_sanitize" = xthread])])
+  AM_CONDITIONAL([SANITIZED], [test "x$enable_sanitize" != xno])])

@@ -58,9 +58,7 @@ int run(bool json, const Session& session) {
   const auto rows = all_options();
   json ? print_json(rows, session.environment) : print_text(rows, session.environment);
   const auto unknown = unknown_variables(rows, session.environment);
-  for (const Unknown& u : unknown)
-    session.log.warn("{} is no variable of ours{}", u.name,
-                     u.hint.empty() ? "" : fmt::format("; did you mean {}?", u.hint));
+  for (const Unknown& u : unknown) session.log.warn("{}", to_text(u));
   return unknown.empty() ? kClean : kFindings;
 }
 

@@ -87,8 +87,7 @@ Result<T> complete(const T* given, T defaults, const char* what) {
 void warn_of_unknown(const Environment& environment, const Log& log) {
   const auto known = all_options();
   for (const Unknown& unknown : unknown_variables(known, environment))
-    log.warn("{} is no variable of ours{}", unknown.name,
-             unknown.hint.empty() ? "" : fmt::format("; did you mean {}?", unknown.hint));
+    log.warn("{}", to_text(unknown));
 }
 
 Status override_by(RuntimeOptions& options, const crosstie_config_t& config) {

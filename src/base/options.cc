@@ -78,13 +78,19 @@ std::string_view value_in_effect(const OptionRow& row, const Environment& enviro
   return row.fallback;
 }
 
+std::string to_text(const Unknown& unknown) {
+  return fmt::format("{} is no variable of ours{}", unknown.name,
+                     unknown.hint.empty() ? "" : fmt::format("; did you mean {}?", unknown.hint));
+}
+
 std::vector<Unknown> unknown_variables(std::span<const OptionRow* const> known,
                                        const Environment& environment) {
   std::vector<Unknown> unknown;
   for (const auto& [name, value] : environment.values()) {
     if (!name.starts_with("CROSSTIE_")) continue;
     const auto same = [&name = name](const OptionRow* row) { return row->name == name; };
-    if (std::none_of(known.begin(), known.end(), same)) unknown.push_back({name, nearest(name, known)});
+    if (std::none_of(known.begin(), known.end(), same))
+      unknown.push_back({name, nearest(name, known)});
   }
   return unknown;
 }

@@ -61,13 +61,11 @@ inline std::string syntax_of(std::chrono::nanoseconds) { return "duration, as 50
 inline std::string syntax_of(Bytes) { return "size, as 256K, 16M"; }
 
 template <class Word>
-  requires std::is_enum_v<Word>
-std::string syntax_of(Word) {
+requires std::is_enum_v<Word> std::string syntax_of(Word) {
   return fmt::format("{}", fmt::join(Names<Word>::all, "|"));
 }
 template <class Word>
-  requires std::is_enum_v<Word>
-Status parse_value(std::string_view text, Word& value) {
+requires std::is_enum_v<Word> Status parse_value(std::string_view text, Word& value) {
   const auto found = word<Word>(text);
   if (!found) return fail(Code::invalid, "'{}' is none of {}", text, syntax_of(value));
   value = *found;
@@ -110,6 +108,8 @@ struct Unknown {
   std::string name;  // set in the environment, begins with CROSSTIE_, is no option
   std::string hint;  // the nearest option's name, or empty
 };
+// For people: "CROSSTIE_X is no variable of ours; did you mean CROSSTIE_Y?".
+std::string to_text(const Unknown& unknown);
 // Sorted by name.
 std::vector<Unknown> unknown_variables(std::span<const OptionRow* const> known,
                                        const Environment& environment);

@@ -122,12 +122,17 @@ Algorithm Communicator::algorithm_of(const AllReduceCall& call) const {
   return choose_all_reduce(*team_.shape(), call.count * size_of(call.type)).ranked()[0].algorithm;
 }
 
+Result<Cut> Communicator::cut_for(const AllReduceCall& call, const Schedule::Frame& frame) const {
+  return cut(frame, call.count, static_cast<uint32_t>(size_of(call.type)), options_.chunk.count,
+             options_.scratch.count);
+}
+
 Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& call) {
   const auto prepared = prepare(algorithm_of(call));
   if (!prepared) return pass(prepared);
   const Schedule::Frame& frame = (*prepared)->schedule.frame();
   const auto element = static_cast<uint32_t>(size_of(call.type));
-  const auto pieces = cut(frame, call.count, element, options_.chunk.count, options_.scratch.count);
+  const auto pieces = cut_for(call, frame);
   if (!pieces) return pass(pieces);
   links_.open(team_, (*prepared)->peers);
   // Puts read the input only; the links know no read-only memory.
@@ -341,8 +346,7 @@ Result<Communicator::Forecast> Communicator::forecast(const AllReduceCall& call)
   if (!prepared) return pass(prepared);
   const Schedule& schedule = (*prepared)->schedule;
   const auto element = static_cast<uint32_t>(size_of(call.type));
-  const auto pieces =
-      cut(schedule.frame(), call.count, element, options_.chunk.count, options_.scratch.count);
+  const auto pieces = cut_for(call, schedule.frame());
   if (!pieces) return pass(pieces);
   for (uint32_t rank = 0; rank < team_.shape()->ranks(); rank++) {
     const Traffic own = crosstie::traffic(schedule, *team_.shape(), rank, pieces->slicer, element);

@@ -88,6 +88,7 @@ class Communicator : public Tended {
 
   Result<const Prepared*> prepare(Algorithm algorithm);
   Algorithm algorithm_of(const AllReduceCall& call) const;
+  Result<Cut> cut_for(const AllReduceCall& call, const Schedule::Frame& frame) const;
   Result<Pending> make_pending(const AllReduceCall& call);
 
   // With mutex_ held.
