@@ -3,8 +3,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -64,15 +62,6 @@ std::string figures(const sockaddr* address, socklen_t size) {
   char text[NI_MAXHOST] = "";
   getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
   return text;
-}
-
-bool is_for_others(const ifaddrs& interface) {
-  if (!interface.ifa_addr || !(interface.ifa_flags & IFF_UP)) return false;
-  if (interface.ifa_flags & IFF_LOOPBACK) return false;
-  if (interface.ifa_addr->sa_family == AF_INET) return true;
-  if (interface.ifa_addr->sa_family != AF_INET6) return false;
-  const auto* six = reinterpret_cast<const sockaddr_in6*>(interface.ifa_addr);
-  return !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr);
 }
 
 void make_any(sockaddr* address) {
@@ -174,17 +163,6 @@ std::string Channel::local_address() const {
 
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1" || address == "localhost";
-}
-
-std::string advertised(const std::string& meeting_place, const std::string& address) {
-  ifaddrs* all = nullptr;
-  if (!is_loopback(address) || is_loopback(meeting_place) || getifaddrs(&all) != 0) return address;
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(all, freeifaddrs);
-  for (const ifaddrs* i = all; i; i = i->ifa_next)
-    if (is_for_others(*i))
-      return figures(i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(sockaddr_in)
-                                                                    : sizeof(sockaddr_in6));
-  return address;
 }
 
 Result<Channel> connect_channel(const std::string& host, uint16_t port, Deadline deadline,

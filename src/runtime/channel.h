@@ -52,10 +52,6 @@ class Channel {
 };
 
 bool is_loopback(const std::string& address);
-// The address to give to others, of one at which a rank came or was reached: where that is a
-// loopback one though the job does not meet there (a host's own name often resolves to 127.0.1.1),
-// the first of this host's that is none.
-std::string advertised(const std::string& meeting_place, const std::string& address);
 
 // Connects to HOST:PORT, to the first of its addresses that answers.
 Result<Channel> connect_channel(const std::string& host, uint16_t port, Deadline deadline,

@@ -38,23 +38,35 @@ uint8_t digest_of(const AllReduceCall& call, Algorithm algorithm) {
   return static_cast<uint8_t>(digest ^ digest >> 32 ^ digest >> 48);
 }
 
-struct Workers {
-  std::unique_ptr<Worker> inside, across;
+struct Carriers {
+  Links::Carrier inside, across;
 };
 
+// The device with this address; the first, which is the most wanted, where none has.
+size_t device_at(const std::string& address, std::span<const Device> devices) {
+  const auto found = std::ranges::find(devices, address, &Device::address);
+  return found == devices.end() ? 0 : static_cast<size_t>(found - devices.begin());
+}
+
+Service service_of(const TransportOptions& transport) {
+  if (transport.traffic_class < 0) return {};
+  return {static_cast<uint8_t>(transport.traffic_class)};
+}
+
 // Listens, and tells where.
-Result<std::string> make_facts(Workers& workers, const RuntimeOptions& options,
+Result<std::string> make_facts(Carriers& carriers, const RuntimeOptions& options,
                                const TransportOptions& transport, const std::string& address,
                                const Log& log) {
   auto shm = make_shm_worker(transport, log);
   if (!shm) return pass(shm);
-  auto tcp = make_tcp_worker(transport, address, log);
+  auto tcp = make_tcp_worker(transport, log);
   if (!tcp) return pass(tcp);
-  const auto inside = (*shm)->listen();
+  const size_t device = device_at(address, (*tcp)->devices());
+  const auto inside = (*shm)->listen(0);
   if (!inside) return pass(inside);
-  const auto across = (*tcp)->listen();
+  const auto across = (*tcp)->listen(device);
   if (!across) return pass(across);
-  workers = {std::move(*shm), std::move(*tcp)};
+  carriers = {{std::move(*shm), 0, {}}, {std::move(*tcp), device, service_of(transport)}};
   return to_text({options.host.empty() ? kernel_identity() : options.host,
                   options.host.empty() ? host_name() : options.host, getpid(), PACKAGE_VERSION,
                   common_settings(options), *inside, *across});
@@ -67,9 +79,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
                                                            const TransportOptions& transport,
                                                            std::shared_ptr<Progress> progress,
                                                            Log log) {
-  Workers workers;
+  Carriers carriers;
   const auto facts = [&](const std::string& address) {
-    return make_facts(workers, options, transport, address, log);
+    return make_facts(carriers, options, transport, address, log);
   };
   auto met = meet(job, facts, options.join_timeout, log);
   if (!met) return pass(met);
@@ -77,7 +89,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
   if (!team) return pass(team);
   auto scratch = Buffer::allocate(options.scratch.count, "crosstie-scratch");
   if (!scratch) return pass(scratch, "CROSSTIE_SCRATCH");
-  auto links = Links::make(job.ranks, std::move(workers.inside), std::move(workers.across),
+  auto links = Links::make(job.ranks, std::move(carriers.inside), std::move(carriers.across),
                            std::move(*scratch));
   if (!links) return pass(links);
   std::unique_ptr<Communicator> made(new Communicator(std::move(*team), std::move(met->star),

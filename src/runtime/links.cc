@@ -23,19 +23,16 @@ constexpr size_t kInside = 0, kAcross = 1;
 
 }  // namespace
 
-Result<Links> Links::make(int ranks, std::unique_ptr<Worker> inside, std::unique_ptr<Worker> across,
-                          Buffer scratch) {
+Result<Links> Links::make(int ranks, Carrier inside, Carrier across, Buffer scratch) {
   Links links;
   links.ranks_ = ranks;
   links.scratch_ = std::move(scratch);
-  std::unique_ptr<Worker> workers[] = {std::move(inside), std::move(across)};
+  Carrier carriers[] = {std::move(inside), std::move(across)};
   for (size_t i = 0; i < links.wings_.size(); i++) {
-    if (!workers[i]) continue;
-    auto region = workers[i]->register_memory(links.scratch_.view(), Access::remote);
+    if (!carriers[i].worker) continue;
+    auto region = carriers[i].worker->register_memory(links.scratch_.view(), Access::remote);
     if (!region) return pass(region);
-    links.wings_[i] = std::make_unique<Wing>();
-    links.wings_[i]->worker = std::move(workers[i]);
-    links.wings_[i]->scratch = *region;
+    links.wings_[i] = std::make_unique<Wing>(Wing{std::move(carriers[i]), *region, {}, {}, {}});
   }
   return links;
 }
@@ -47,7 +44,8 @@ void Links::open(const Team& team, const std::vector<int>& peers) {
     Wing* wing = wings_[inside ? kInside : kAcross].get();
     const Blob& address = inside ? team.facts(peer).inside : team.facts(peer).across;
     const int own = team.rank();
-    const auto endpoint = wing->worker->connect(address, std::as_bytes(std::span(&own, 1)));
+    const auto endpoint = wing->worker->connect(wing->device, address,
+                                                std::as_bytes(std::span(&own, 1)), wing->service);
     outgoing_[peer].wing = wing;
     if (!endpoint) {
       lose(peer, endpoint.error().text);

@@ -37,10 +37,16 @@ class Links {
     std::span<std::byte> in, out;
   };
 
-  // inside, across: Workers for peers on this host and on others; either may be null where there
+  // A Worker, which of its devices to leave by, and how.
+  struct Carrier {
+    std::unique_ptr<Worker> worker;
+    size_t device = 0;
+    Service service;
+  };
+
+  // inside, across: for peers on this host and on others; either may have no Worker where there
   // are none. The scratch buffer is the Links' from here on.
-  static Result<Links> make(int ranks, std::unique_ptr<Worker> inside,
-                            std::unique_ptr<Worker> across, Buffer scratch);
+  static Result<Links> make(int ranks, Carrier inside, Carrier across, Buffer scratch);
 
   std::span<std::byte> scratch() const { return scratch_.bytes(); }
 
@@ -70,9 +76,8 @@ class Links {
   void close_all();
 
  private:
-  // A Worker and what belongs to it.
-  struct Wing {
-    std::unique_ptr<Worker> worker;
+  // A carrier and what belongs to it.
+  struct Wing : Carrier {
     RegionId scratch{}, in{}, out{};
     std::map<EndpointId, int> peers;  // rank at the other end, both directions
   };

@@ -51,6 +51,12 @@ std::optional<Hello> parse_hello(const std::string& text) {
   return read == 3 ? std::optional(hello) : std::nullopt;
 }
 
+// A loopback address says something only where the whole job meets there: a host's own name often
+// resolves to 127.0.1.1.
+std::string telling(const Job& job, const std::string& address) {
+  return is_loopback(address) && !is_loopback(job.address) ? "" : address;
+}
+
 // "3, 5-7" of what is absent.
 std::string ranges(const std::vector<Channel>& spokes) {
   std::string text;
@@ -82,7 +88,7 @@ class Host {
       if (!turned) return give_up(turned.error());
     }
     listener_.reset();  // before the table: a rank that has it may meet again at this port
-    auto own = make_facts(advertised(job_.address, address_.empty() ? "127.0.0.1" : address_));
+    auto own = make_facts(telling(job_, address_));
     if (!own) return give_up(own.error());
     met_.facts[0] = std::move(*own);
     const auto sent = send_table();
@@ -244,7 +250,7 @@ class Member {
   Result<Met> run(const MakeFacts& make_facts) {
     auto hub = find_host();
     if (!hub) return pass(hub);
-    auto own = make_facts(advertised(job_.address, hub->local_address()));
+    auto own = make_facts(telling(job_, hub->local_address()));
     if (!own) return pass(own);
     const auto sent = hub->send(kFacts, *own);
     if (!sent) return pass(sent, "rank 0");

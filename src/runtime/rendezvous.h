@@ -23,7 +23,8 @@ struct Met {
   Star star;
 };
 
-// Makes this rank's facts, once the address is known at which the others reach this host.
+// Makes this rank's facts, once it is known by which of its addresses this host met the others;
+// empty where that says nothing of how they reach it.
 using MakeFacts = std::function<Result<std::string>(const std::string& local_address)>;
 
 // Collective; blocks until all ranks have come, at most `timeout`. Strays on the port (scans,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one primitive beneath everything that moves bytes: notified puts into memory that the
 // peer registered, and small ordered messages. A Worker owns the endpoints of one transport and
-// is used by one thread at a time; nothing here blocks.
+// is used by one thread at a time, but for register_memory() and key(), which any thread may
+// call at any time; nothing here blocks.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -27,6 +28,19 @@ inline constexpr size_t kMaxHello = 64;
 // Valid for the Worker that gave them, never used again after close.
 enum class EndpointId : uint32_t {};
 enum class RegionId : uint32_t {};
+
+// A way out of this process: a network interface or port, or the host's own memory.
+struct Device {
+  std::string name;     // as the system calls it, "eth0"; or the transport's name
+  std::string address;  // in figures; empty where it has none
+};
+
+// All that a transport knows of a traffic class.
+struct Service {
+  // The byte that marks packets: IP's DS field, RoCE's and InfiniBand's traffic class (DSCP in
+  // its upper six bits). None: the system's default. Nothing to shared memory.
+  std::optional<uint8_t> traffic_class;
+};
 
 // What a registered region is for.
 enum class Access : uint8_t {
@@ -75,24 +89,29 @@ class Worker {
   virtual ~Worker() = default;
   virtual std::string_view transport() const = 0;  // "shm", "tcp"
 
-  // Accepts connections from now on, for as long as the Worker lives. The blob (≤ kMaxBlob) is
-  // what peers connect to.
-  virtual Result<Blob> listen() = 0;
+  // Never empty, the same for as long as the Worker lives. `device` below is an index into it.
+  virtual std::span<const Device> devices() const = 0;
 
-  // Begins to connect to a listening Worker; `hello` (≤ kMaxHello) is handed to it. An event
-  // follows: connected, or failed at the latest after the transport's connect deadline.
-  // Fails at once where the blob is not of this transport, or it is plain that nobody listens.
-  virtual Result<EndpointId> connect(std::span<const std::byte> address,
-                                     std::span<const std::byte> hello) = 0;
+  // Accepts connections at the device from now on, for as long as the Worker lives. The blob
+  // (≤ kMaxBlob) is what peers connect to.
+  virtual Result<Blob> listen(size_t device) = 0;
+
+  // Begins to connect, through the device, to a listening Worker; `hello` (≤ kMaxHello) is handed
+  // to it. An event follows: connected, or failed at the latest after the transport's connect
+  // deadline. Fails at once where the blob is not of this transport, or it is plain that nobody
+  // listens.
+  virtual Result<EndpointId> connect(size_t device, std::span<const std::byte> address,
+                                     std::span<const std::byte> hello, const Service& service) = 0;
 
   // Memory that puts name. It must outlive the registration. `remote` memory that a transport
-  // cannot reach from the peer (plain memory under shm) fails with Code::unsupported.
+  // cannot reach from the peer (plain memory under shm) fails with Code::unsupported. Any thread.
   virtual Result<RegionId> register_memory(const MemoryView& memory, Access access) = 0;
   // After `ok` no put of a peer lands in the region; puts that name it fail their endpoint, and
   // so do posted puts of ours that have it as their source. `again`: a write of a peer's into it
   // is under way; call again (only where peers write by themselves, as under shm).
   virtual Posted deregister(RegionId region) = 0;
-  // What a peer needs to put into the region, ≤ kMaxBlob; empty where it is not `remote`.
+  // What a peer needs to put into the region, ≤ kMaxBlob; empty where it is not `remote`. Any
+  // thread.
   virtual Blob key(RegionId region) const = 0;
 
   // Writes source.bytes bytes from our region to offset `to` of the peer's region, then, where

@@ -11,6 +11,7 @@ src_transport_libtransport_la_SOURCES = \
   src/transport/shm_link.cc src/transport/shm_link.h \
   src/transport/shm_ring.h \
   src/transport/tcp.cc src/transport/tcp.h \
+  src/transport/tcp_devices.cc src/transport/tcp_devices.h \
   src/transport/tcp_link.cc src/transport/tcp_link.h \
   src/transport/tcp_receiver.cc src/transport/tcp_receiver.h \
   src/transport/tcp_sender.cc src/transport/tcp_sender.h \

@@ -14,6 +14,8 @@ struct TransportOptions {
   std::chrono::nanoseconds handshake_timeout{};
   std::chrono::nanoseconds tcp_timeout{};
   int shm_ring = 0;
+  std::string interfaces;
+  int traffic_class = -1;
 };
 
 // A queue of 256 keeps sendmsg(2) in full batches. The ring's 1024 entries (16 KiB) fit beside
@@ -32,6 +34,14 @@ inline constexpr std::array kTransportRows = {
     row<&TransportOptions::shm_ring>(
         "CROSSTIE_SHM_RING", "", "1024",
         "entries of the ring between two processes of a host, a power of two, 64 to 65536"),
+    row<&TransportOptions::interfaces>(
+        "CROSSTIE_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "",
+        "network interfaces to use: prefixes of names, as eth,ib; with = before them whole names, "
+        "with ^ all but these"),
+    row<&TransportOptions::traffic_class>(
+        "CROSSTIE_TC", "NCCL_IB_TC", "-1",
+        "traffic class that marks packets to other hosts (DSCP in its upper six bits), 0 to 255; "
+        "-1: the system's"),
 };
 
 // Whether the numbers are within what the rows say.
@@ -43,6 +53,8 @@ inline Status check(const TransportOptions& options) {
       !std::has_single_bit(static_cast<unsigned>(options.shm_ring)))
     return fail(Code::invalid, "CROSSTIE_SHM_RING: {} is not a power of two from 64 to 65536",
                 options.shm_ring);
+  if (options.traffic_class < -1 || options.traffic_class > 255)
+    return fail(Code::invalid, "CROSSTIE_TC: {} is not from -1 to 255", options.traffic_class);
   return {};
 }
 

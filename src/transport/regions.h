@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that a Worker's owner has registered.
+// The memory that a Worker's owner has registered. Any thread may add and look up; the Worker's
+// own removes, so that what that one has found stays while it uses it.
 #pragma once
 #include <map>
+#include <mutex>
 
 #include "transport/endpoint.h"
 
@@ -24,16 +26,28 @@ inline Result<std::span<std::byte>> stretch(std::span<std::byte> region, uint64_
 class Regions {
  public:
   RegionId add(const MemoryView& memory, Access access) {
+    const std::lock_guard lock(mutex_);
     const auto id = static_cast<RegionId>(++last_);
     regions_.emplace(id, Region{memory, access});
     return id;
   }
-  void remove(RegionId id) { regions_.erase(id); }
+  void remove(RegionId id) {
+    const std::lock_guard lock(mutex_);
+    regions_.erase(id);
+  }
   const Region* find(RegionId id) const {
+    const std::lock_guard lock(mutex_);
     const auto it = regions_.find(id);
     return it == regions_.end() ? nullptr : &it->second;
   }
-  const std::map<RegionId, Region>& all() const { return regions_; }
+  // Those registered as `remote` after `last`, ascending.
+  std::vector<RegionId> remote_after(RegionId last) const {
+    const std::lock_guard lock(mutex_);
+    std::vector<RegionId> ids;
+    for (auto it = regions_.upper_bound(last); it != regions_.end(); ++it)
+      if (it->second.access == Access::remote) ids.push_back(it->first);
+    return ids;
+  }
 
   Result<std::span<std::byte>> source(const Source& source) const {
     const Region* region = find(source.region);
@@ -52,6 +66,7 @@ class Regions {
   }
 
  private:
+  mutable std::mutex mutex_;
   std::map<RegionId, Region> regions_;
   uint32_t last_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <set>
 
 #include "transport/events.h"
@@ -41,9 +42,10 @@ class ShmWorker final : public Worker {
   ~ShmWorker() override;
 
   std::string_view transport() const override { return "shm"; }
-  Result<Blob> listen() override;
-  Result<EndpointId> connect(std::span<const std::byte> address,
-                             std::span<const std::byte> hello) override;
+  std::span<const Device> devices() const override { return std::span(&device_, 1); }
+  Result<Blob> listen(size_t device) override;
+  Result<EndpointId> connect(size_t device, std::span<const std::byte> address,
+                             std::span<const std::byte> hello, const Service& service) override;
   Result<RegionId> register_memory(const MemoryView& memory, Access access) override;
   Posted deregister(RegionId region) override;
   Blob key(RegionId region) const override { return wire::key_of(regions_, region, nonce_); }
@@ -73,6 +75,8 @@ class ShmWorker final : public Worker {
   Status hear(ShmLink& link, Received& received);
   void become_ready(ShmLink& link);
 
+  void tell_new_regions();
+  void tell_new_regions(ShmLink& link);
   void tell_region(ShmLink& link, RegionId id);
   void tell(ShmLink& link, const Packet& packet);
   void tell_waiting(ShmLink& link);
@@ -90,13 +94,15 @@ class ShmWorker final : public Worker {
 
   TransportOptions options_;
   Log log_;
+  const Device device_{"shm", ""};
   Poller poller_;
   Fd bell_;  // peers ring it to wake us
   Acceptor acceptor_{kListenerTag};
   wire::ShmAddress address_;
   uint64_t nonce_ = wire::make_nonce();
   Regions regions_;
-  std::set<RegionId> leaving_;  // regions whose deregistration has been announced
+  std::atomic<bool> untold_ = false;  // there are regions that links have yet to be told of
+  std::set<RegionId> leaving_;        // regions whose deregistration has been announced
   std::map<EndpointId, ShmLink> links_;
   Events events_;
   int puts_done_ = 0;  // since the last poll
@@ -110,7 +116,7 @@ ShmWorker::~ShmWorker() {
   while (!links_.empty()) close(links_.begin()->first);
 }
 
-Result<Blob> ShmWorker::listen() {
+Result<Blob> ShmWorker::listen(size_t) {
   if (!acceptor_) {
     [[maybe_unused]] const auto got = getrandom(address_.name.data(), address_.name.size(), 0);
     auto socket = listen_unix(address_.name);
@@ -122,8 +128,8 @@ Result<Blob> ShmWorker::listen() {
   return wire::blob_of(address_);
 }
 
-Result<EndpointId> ShmWorker::connect(std::span<const std::byte> address,
-                                      std::span<const std::byte> hello) {
+Result<EndpointId> ShmWorker::connect(size_t, std::span<const std::byte> address,
+                                      std::span<const std::byte> hello, const Service&) {
   wire::ShmAddress to;
   if (!wire::read(address, to) || to.magic != wire::ShmAddress::kMagic)
     return fail(Code::invalid, "the address ({} bytes) is not of the shm transport",
@@ -276,8 +282,7 @@ Status ShmWorker::be_welcomed(ShmLink& link, Received& received) {
 void ShmWorker::become_ready(ShmLink& link) {
   poller_.cancel_alarm(tag_of(link.id));
   link.state = State::ready;
-  for (const auto& [id, region] : regions_.all())
-    if (region.access == Access::remote && !leaving_.contains(id)) tell_region(link, id);
+  tell_new_regions(link);
 }
 
 Status ShmWorker::hear(ShmLink& link, Received& received) {
@@ -307,9 +312,10 @@ Result<RegionId> ShmWorker::register_memory(const MemoryView& memory, Access acc
       return fail(Code::invalid, "the region reaches beyond its shared buffer");
   }
   const RegionId id = regions_.add(memory, access);
-  if (access == Access::remote)
-    for (auto& [endpoint, link] : links_)
-      if (link.state == State::ready) tell_region(link, id);
+  if (access == Access::remote) {
+    untold_ = true;  // the Worker's own thread tells
+    eventfd_write(bell_.get(), 1);
+  }
   return id;
 }
 
@@ -317,6 +323,7 @@ Posted ShmWorker::deregister(RegionId id) {
   const Region* region = regions_.find(id);
   if (!region) return Posted::ok;
   const bool remote = region->access == Access::remote;
+  tell_new_regions();
   if (remote && leaving_.insert(id).second) {
     Packet packet;
     packet.kind = Packet::Kind::forget;
@@ -332,6 +339,19 @@ Posted ShmWorker::deregister(RegionId id) {
   leaving_.erase(id);
   regions_.remove(id);
   return Posted::ok;
+}
+
+void ShmWorker::tell_new_regions() {
+  if (!untold_.exchange(false)) return;
+  for (auto& [endpoint, link] : links_)
+    if (link.state == State::ready) tell_new_regions(link);
+}
+
+void ShmWorker::tell_new_regions(ShmLink& link) {
+  for (const RegionId id : regions_.remote_after(link.last_told)) {
+    if (!leaving_.contains(id)) tell_region(link, id);
+    link.last_told = id;
+  }
 }
 
 void ShmWorker::tell_region(ShmLink& link, RegionId id) {
@@ -424,6 +444,7 @@ Posted ShmWorker::message(EndpointId endpoint, std::span<const std::byte> bytes)
 }
 
 Status ShmWorker::poll(std::vector<Event>& events) {
+  tell_new_regions();
   bool must_look = ++polls_ % kPollsPerLook == 0;
   if (std::exchange(armed_, false)) {
     must_look = true;  // the bell may have rung

@@ -31,6 +31,7 @@ class ShmLink {
   wire::ShmAddress address;
   Blob hello;                              // ours, until it is sent
   Deadline deadline{Clock::time_point{}};  // of the handshake
+  RegionId last_told{};                    // of our regions, in the order of their ids
   bool hung_up = false;                    // the peer has closed its end, and writes no more
   std::deque<wire::Packet> packets;        // that the socket had no room for
   EndpointCounters counters;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "transport/poller.h"
+#include "transport/tcp_devices.h"
 #include "transport/tcp_link.h"
 #include "transport/tcp_socket.h"
 #include "transport/wire/key.h"
@@ -16,22 +17,22 @@ using wire::Frame;
 
 // What one poll moves each way on one connection, so that a busy one does not starve others.
 constexpr size_t kBudget = 1 << 20;
-// Endpoints' tags are their ids.
+// Endpoints' tags are their ids; the listener's of device i is this and i.
 constexpr Poller::Tag kListenerTag = Poller::Tag{1} << 32;
 
 Poller::Tag tag_of(EndpointId id) { return static_cast<Poller::Tag>(id); }
 
 class TcpWorker final : public Worker {
  public:
-  TcpWorker(const TransportOptions& options, wire::TcpAddress address, const Log& log,
-            Poller poller)
-      : options_(options), address_(address), log_(log), poller_(std::move(poller)) {}
+  TcpWorker(const TransportOptions& options, const std::vector<TcpDevice>& devices, const Log& log,
+            Poller poller);
   ~TcpWorker() override;
 
   std::string_view transport() const override { return "tcp"; }
-  Result<Blob> listen() override;
-  Result<EndpointId> connect(std::span<const std::byte> address,
-                             std::span<const std::byte> hello) override;
+  std::span<const Device> devices() const override { return devices_; }
+  Result<Blob> listen(size_t device) override;
+  Result<EndpointId> connect(size_t device, std::span<const std::byte> address,
+                             std::span<const std::byte> hello, const Service& service) override;
   Result<RegionId> register_memory(const MemoryView& memory, Access access) override {
     return regions_.add(memory, access);
   }
@@ -48,13 +49,21 @@ class TcpWorker final : public Worker {
   EndpointCounters counters(EndpointId endpoint) const override;
 
  private:
+  // Where a device is reached.
+  struct Listener {
+    wire::TcpAddress address;
+    Acceptor acceptor;
+  };
+  static bool is_listeners(Poller::Tag tag) { return tag >= kListenerTag; }
+  Listener& listener(Poller::Tag tag) { return listeners_[tag - kListenerTag]; }
+
   TcpLink* find(EndpointId id);
   TcpLink& add_link(State state, Fd socket);
   Status watch(TcpLink& link, uint32_t events);
   Posted may_post(const TcpLink* link);
   void enqueue(TcpLink& link, TcpSender::Post post);
 
-  void accept_strangers();
+  void accept_strangers(Acceptor& acceptor);
   void handle(const Poller::Ready& ready);
   void handle(TcpLink& link, uint32_t events);
   Status greet(TcpLink& link);
@@ -69,10 +78,10 @@ class TcpWorker final : public Worker {
   void disconnect(TcpLink& link);
 
   TransportOptions options_;
-  wire::TcpAddress address_;
   Log log_;
   Poller poller_;
-  Acceptor acceptor_{kListenerTag};
+  std::vector<Device> devices_;
+  std::vector<Listener> listeners_;  // by device
   uint64_t nonce_ = wire::make_nonce();
   Regions regions_;
   std::map<EndpointId, TcpLink> links_;
@@ -82,30 +91,40 @@ class TcpWorker final : public Worker {
   uint32_t last_ = 0;
 };
 
+TcpWorker::TcpWorker(const TransportOptions& options, const std::vector<TcpDevice>& devices,
+                     const Log& log, Poller poller)
+    : options_(options), log_(log), poller_(std::move(poller)) {
+  for (const TcpDevice& one : devices) {
+    listeners_.push_back({one.address, Acceptor(kListenerTag + devices_.size())});
+    devices_.push_back(one.device);
+  }
+}
+
 TcpWorker::~TcpWorker() {
   while (!links_.empty()) close(links_.begin()->first);
 }
 
-Result<Blob> TcpWorker::listen() {
-  if (!acceptor_) {
-    auto socket = listen_tcp(address_);
+Result<Blob> TcpWorker::listen(size_t device) {
+  auto& [address, acceptor] = listeners_.at(device);
+  if (!acceptor) {
+    auto socket = listen_tcp(address);
     if (!socket) return pass(socket);
-    if (const auto started = acceptor_.start(poller_, std::move(*socket)); !started)
+    if (const auto started = acceptor.start(poller_, std::move(*socket)); !started)
       return pass(started);
-    address_.worker = nonce_;
+    address.worker = nonce_;
   }
-  return wire::blob_of(address_);
+  return wire::blob_of(address);
 }
 
-Result<EndpointId> TcpWorker::connect(std::span<const std::byte> address,
-                                      std::span<const std::byte> hello) {
+Result<EndpointId> TcpWorker::connect(size_t device, std::span<const std::byte> address,
+                                      std::span<const std::byte> hello, const Service& service) {
   wire::TcpAddress to;
   if (!wire::read(address, to) || to.magic != wire::TcpAddress::kMagic ||
       (to.family != 4 && to.family != 6))
     return fail(Code::invalid, "the address ({} bytes) is not of the tcp transport",
                 address.size());
   if (hello.size() > kMaxHello) return fail(Code::invalid, "a hello of {} bytes", hello.size());
-  auto socket = dial_tcp(to, options_);
+  auto socket = dial_tcp(listeners_.at(device).address, to, service, options_);
   if (!socket) return pass(socket, to_text(to));
   TcpLink& link = add_link(State::connecting, std::move(*socket));
   link.where = to_text(to);
@@ -222,14 +241,14 @@ Status TcpWorker::poll(std::vector<Event>& events) {
 }
 
 void TcpWorker::handle(const Poller::Ready& ready) {
-  if (ready.tag == kListenerTag) return accept_strangers();
+  if (is_listeners(ready.tag)) return accept_strangers(listener(ready.tag).acceptor);
   // A link may have gone since the kernel reported it.
   if (TcpLink* link = find(static_cast<EndpointId>(ready.tag))) handle(*link, ready.events);
 }
 
-void TcpWorker::accept_strangers() {
+void TcpWorker::accept_strangers(Acceptor& acceptor) {
   std::string trouble;
-  for (Fd& socket : acceptor_.accept(poller_, &trouble)) {
+  for (Fd& socket : acceptor.accept(poller_, &trouble)) {
     tune_tcp(socket.get(), options_);
     TcpLink& link = add_link(State::expecting, std::move(socket));
     link.where = peer_text(link.socket.get());
@@ -339,8 +358,8 @@ void TcpWorker::flush() {
 
 void TcpWorker::ring_alarms() {
   for (const Poller::Tag tag : poller_.ring_alarms()) {
-    if (tag == kListenerTag)
-      acceptor_.resume(poller_);
+    if (is_listeners(tag))
+      listener(tag).acceptor.resume(poller_);
     else if (TcpLink* link = find(static_cast<EndpointId>(tag)))
       fail_link(*link,
                 fmt::format("no handshake within {}", duration_text(options_.handshake_timeout)));
@@ -401,14 +420,13 @@ EndpointCounters TcpWorker::counters(EndpointId endpoint) const {
 
 }  // namespace
 
-Result<std::unique_ptr<Worker>> make_tcp_worker(const TransportOptions& options,
-                                                std::string_view address, const Log& log) {
+Result<std::unique_ptr<Worker>> make_tcp_worker(const TransportOptions& options, const Log& log) {
   if (const auto sane = check(options); !sane) return pass(sane);
-  const auto host = parse_host(address);
-  if (!host) return pass(host);
+  const auto devices = tcp_devices(options.interfaces);
+  if (!devices) return pass(devices);
   auto poller = Poller::create();
   if (!poller) return pass(poller);
-  return std::make_unique<TcpWorker>(options, *host, log, std::move(*poller));
+  return std::make_unique<TcpWorker>(options, *devices, log, std::move(*poller));
 }
 
 }  // namespace crosstie

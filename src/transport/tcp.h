@@ -7,8 +7,7 @@
 
 namespace crosstie {
 
-// `address` is where this host is reached, IPv4 or IPv6 in figures; listen() binds to it.
-Result<std::unique_ptr<Worker>> make_tcp_worker(const TransportOptions& options,
-                                                std::string_view address, const Log& log);
+// Its devices are the addresses of the interfaces that CROSSTIE_SOCKET_IFNAME allows.
+Result<std::unique_ptr<Worker>> make_tcp_worker(const TransportOptions& options, const Log& log);
 
 }  // namespace crosstie

@@ -45,31 +45,49 @@ Result<Fd> make_socket(const TcpAddress& address) {
   return fd;
 }
 
-Result<uint16_t> port_of(int fd) {
-  SocketAddress bound;
-  bound.length = sizeof bound.storage;
-  if (getsockname(fd, bound.get(), &bound.length) != 0) return fail_errno(Code::io, "getsockname");
-  // The port lies at the same place in both families.
-  return ntohs(reinterpret_cast<const sockaddr_in*>(bound.get())->sin_port);
+// Leaves through this interface, the port being found when it connects, so that many connections
+// can share one. To an address of the other family the kernel finds the way.
+Status bind_host(int fd, TcpAddress from, const TcpAddress& to) {
+  if (from.family != to.family) return {};
+  const int on = 1;
+  setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+  from.port = 0;
+  const SocketAddress at = socket_address(from);
+  if (bind(fd, at.get(), at.length) == 0) return {};
+  return fail_errno(Code::io, fmt::format("cannot leave from {}", host_text(from)));
+}
+
+Status mark(int fd, const TcpAddress& to, const Service& service) {
+  if (!service.traffic_class) return {};
+  const int value = *service.traffic_class;
+  const int done = to.family == 4 ? setsockopt(fd, IPPROTO_IP, IP_TOS, &value, sizeof value)
+                                  : setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof value);
+  return done == 0 ? Status{} : fail_errno(Code::io, fmt::format("traffic class {}", value));
 }
 
 }  // namespace
 
-Result<TcpAddress> parse_host(std::string_view text) {
+TcpAddress tcp_address(const sockaddr& generic) {
   TcpAddress address;
-  const std::string host(text);
-  if (inet_pton(AF_INET, host.c_str(), address.host.data()) == 1)
-    address.family = 4;
-  else if (inet_pton(AF_INET6, host.c_str(), address.host.data()) == 1)
-    address.family = 6;
+  const auto* in = reinterpret_cast<const sockaddr_in*>(&generic);
+  const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&generic);
+  address.family = generic.sa_family == AF_INET ? 4 : 6;
+  address.port = ntohs(in->sin_port);  // at the same place in both families
+  if (address.family == 4)
+    std::memcpy(address.host.data(), &in->sin_addr, sizeof in->sin_addr);
   else
-    return fail(Code::invalid, "'{}' is neither an IPv4 nor an IPv6 address", text);
+    std::memcpy(address.host.data(), &in6->sin6_addr, sizeof in6->sin6_addr);
   return address;
 }
 
-std::string to_text(const TcpAddress& address) {
+std::string host_text(const TcpAddress& address) {
   char host[INET6_ADDRSTRLEN] = "?";
   inet_ntop(address.family == 4 ? AF_INET : AF_INET6, address.host.data(), host, sizeof host);
+  return host;
+}
+
+std::string to_text(const TcpAddress& address) {
+  const std::string host = host_text(address);
   return address.family == 4 ? fmt::format("{}:{}", host, address.port)
                              : fmt::format("[{}]:{}", host, address.port);
 }
@@ -81,18 +99,23 @@ Result<Fd> listen_tcp(TcpAddress& address) {
   const SocketAddress at = socket_address(address);
   if (bind(fd->get(), at.get(), at.length) != 0 || listen(fd->get(), SOMAXCONN) != 0)
     return fail_errno(Code::io, fmt::format("cannot listen on {}", to_text(address)));
-  const auto port = port_of(fd->get());
-  if (!port) return pass(port);
-  address.port = *port;
+  SocketAddress bound;
+  bound.length = sizeof bound.storage;
+  if (getsockname(fd->get(), bound.get(), &bound.length) != 0)
+    return fail_errno(Code::io, "getsockname");
+  address.port = tcp_address(*bound.get()).port;
   return fd;
 }
 
-Result<Fd> dial_tcp(const TcpAddress& address, const TransportOptions& options) {
-  auto fd = make_socket(address);
+Result<Fd> dial_tcp(const TcpAddress& from, const TcpAddress& to, const Service& service,
+                    const TransportOptions& options) {
+  auto fd = make_socket(to);
   if (!fd) return pass(fd);
   tune_tcp(fd->get(), options);
-  const SocketAddress to = socket_address(address);
-  if (connect(fd->get(), to.get(), to.length) != 0 && errno != EINPROGRESS && errno != EINTR)
+  if (const auto marked = mark(fd->get(), to, service); !marked) return pass(marked);
+  if (const auto bound = bind_host(fd->get(), from, to); !bound) return pass(bound);
+  const SocketAddress at = socket_address(to);
+  if (connect(fd->get(), at.get(), at.length) != 0 && errno != EINPROGRESS && errno != EINTR)
     return fail_errno(Code::peer, "connect");
   return fd;
 }
@@ -106,19 +129,10 @@ void tune_tcp(int fd, const TransportOptions& options) {
 }
 
 std::string peer_text(int fd) {
-  sockaddr_storage peer = {};
-  socklen_t length = sizeof peer;
-  TcpAddress address;
-  if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) != 0) return "a peer";
-  const auto* in = reinterpret_cast<const sockaddr_in*>(&peer);
-  const auto* in6 = reinterpret_cast<const sockaddr_in6*>(&peer);
-  address.family = peer.ss_family == AF_INET ? 4 : 6;
-  address.port = ntohs(in->sin_port);
-  if (address.family == 4)
-    std::memcpy(address.host.data(), &in->sin_addr, sizeof in->sin_addr);
-  else
-    std::memcpy(address.host.data(), &in6->sin6_addr, sizeof in6->sin6_addr);
-  return to_text(address);
+  SocketAddress peer;
+  peer.length = sizeof peer.storage;
+  if (getpeername(fd, peer.get(), &peer.length) != 0) return "a peer";
+  return to_text(tcp_address(*peer.get()));
 }
 
 Status dialled(int fd) {

@@ -52,8 +52,8 @@ std::string run_alone(const Case& one, const Transport& transport) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (const auto& some :
-       {moving_cases(), ending_cases(), meeting_cases(), hostile_cases(), lane_cases()})
+  for (const auto& some : {moving_cases(), ending_cases(), meeting_cases(), hostile_cases(),
+                           lane_cases(), device_cases()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }
@@ -87,14 +87,14 @@ void give_up(const char* file, int line, const std::string& text) {
 }
 
 TransportOptions default_options() {
-  return must(read_options<TransportOptions>(kTransportRows, Environment()));
+  TransportOptions options = must(read_options<TransportOptions>(kTransportRows, Environment()));
+  options.interfaces = "=lo";
+  return options;
 }
 
 std::vector<Transport> transports() {
   return {{"shm", [](const TransportOptions& options) { return make_shm_worker(options, Log()); }},
-          {"tcp", [](const TransportOptions& options) {
-             return make_tcp_worker(options, "127.0.0.1", Log());
-           }}};
+          {"tcp", [](const TransportOptions& options) { return make_tcp_worker(options, Log()); }}};
 }
 
 Child::Child(const std::function<void(int)>& body) {

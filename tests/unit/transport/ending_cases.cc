@@ -151,7 +151,7 @@ void a_worker_outlives_its_endpoints(const Transport& transport) {
     pair.a.worker->close(pair.to_b);
     pair.b.await(Kind::failed);
     pair.b.worker->close(pair.to_a);
-    pair.to_b = must(pair.a.worker->connect(must(pair.b.worker->listen()), {}));
+    pair.to_b = must(pair.a.worker->connect(0, must(pair.b.worker->listen(0)), {}, {}));
     until({&pair.a, &pair.b},
           [&] { return pair.a.count(Kind::connected) && pair.b.count(Kind::accepted); });
     REQUIRE(pair.a.take(Kind::connected)->endpoint == pair.to_b);

@@ -25,7 +25,7 @@ void must_be_zero(const Party& host) {
 
 // A TCP connection past its handshake.
 Fd tcp_guest(Party& host, const Transport& transport) {
-  const Blob address = must(host.worker->listen());
+  const Blob address = must(host.worker->listen(0));
   wire::TcpAddress to;
   REQUIRE(wire::read(address, to));
   Fd socket = call(transport, address);
@@ -109,7 +109,7 @@ void a_tcp_stream_that_ends_within_a_put_fails(const Transport& transport) {
 
 void a_tcp_peer_of_another_version_is_told(const Transport& transport) {
   Party host(transport);
-  const Blob address = must(host.worker->listen());
+  const Blob address = must(host.worker->listen(0));
   const Fd guest = call(transport, address);
   wire::Hello hello;
   hello.version = 99;
@@ -125,11 +125,11 @@ void a_tcp_peer_of_another_version_is_told(const Transport& transport) {
 
 void a_reused_tcp_port_is_not_taken_for_its_former_owner(const Transport& transport) {
   Party host(transport), guest(transport);
-  Blob address = must(host.worker->listen());
+  Blob address = must(host.worker->listen(0));
   wire::TcpAddress former;
   REQUIRE(wire::read(address, former));
   former.worker ^= 1;
-  must(guest.worker->connect(wire::blob_of(former), {}));
+  must(guest.worker->connect(0, wire::blob_of(former), {}, {}));
   until({&host, &guest}, [&] { return guest.count(Kind::failed) == 1; });
   REQUIRE(guest.take(Kind::failed)->why.find("is gone") != std::string::npos);
   REQUIRE(host.count(Kind::accepted) == 0);
@@ -142,7 +142,7 @@ struct ShmGuest {
   static constexpr uint64_t kEntries = 64;
 
   ShmGuest(Party& host, const Transport& transport) {
-    const Blob address = must(host.worker->listen());
+    const Blob address = must(host.worker->listen(0));
     socket = call(transport, address);
     const Fd own_bell = make_bell();
     const int descriptors[] = {rings.fd(), own_bell.get()};
@@ -205,7 +205,7 @@ void a_corrupt_shm_ring_fails(const Transport& transport) {
 
 void a_corrupt_index_of_the_reader_fails(const Transport& transport) {
   Party host(transport);
-  const Blob address = must(host.worker->listen());
+  const Blob address = must(host.worker->listen(0));
   const ShmGuest guest(host, transport);
   guest.in().taken = uint64_t{1} << 40;
   // The only endpoint of this worker.
@@ -226,7 +226,7 @@ Fd unsealed_memory(size_t bytes) {
 void must_be_turned_away(const Transport& transport, Packet (*change)(Packet),
                          std::vector<int> descriptors) {
   Party host(transport);
-  const Blob address = must(host.worker->listen());
+  const Blob address = must(host.worker->listen(0));
   const Fd guest = call(transport, address);
   must(send_packet(guest.get(), change(ShmGuest::hello(address)), descriptors));
   const Deadline deadline(kPatience);

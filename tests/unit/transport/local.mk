@@ -4,6 +4,7 @@ check_PROGRAMS += tests/unit/transport/conformance.t
 TESTS += tests/unit/transport/conformance.t
 tests_unit_transport_conformance_t_SOURCES = \
   tests/unit/transport/conformance.cc \
+  tests/unit/transport/device_cases.cc \
   tests/unit/transport/ending_cases.cc \
   tests/unit/transport/hostile_cases.cc \
   tests/unit/transport/lane_cases.cc \

@@ -21,9 +21,9 @@ TransportOptions impatient(std::chrono::milliseconds timeout) {
 
 void a_dead_address_is_known_and_named(const Transport& transport) {
   Party party(transport, 64, impatient(std::chrono::milliseconds(1000)));
-  const Blob address = must(Party(transport).worker->listen());
+  const Blob address = must(Party(transport).worker->listen(0));
   const auto begin = Clock::now();
-  const auto endpoint = party.worker->connect(address, {});
+  const auto endpoint = party.worker->connect(0, address, {}, {});
   const std::string why = endpoint ? party.await(Kind::failed).why : endpoint.error().text;
   REQUIRE(Clock::now() - begin < std::chrono::seconds(2));
   REQUIRE_THAT(why.starts_with(transport.name == "tcp" ? "127.0.0.1:" : "shm worker "), "{}", why);
@@ -33,7 +33,8 @@ void a_silent_address_fails_by_the_deadline(const Transport& transport) {
   Party party(transport, 64, impatient(std::chrono::milliseconds(200)));
   const Party silent(transport);
   const auto begin = Clock::now();
-  const EndpointId endpoint = must(party.worker->connect(must(silent.worker->listen()), {}));
+  const EndpointId endpoint =
+      must(party.worker->connect(0, must(silent.worker->listen(0)), {}, {}));
   REQUIRE(party.worker->message(endpoint, as_bytes("early")) == Posted::again);
   const Event event = party.await(Kind::failed);
   const auto took = Clock::now() - begin;
@@ -46,20 +47,20 @@ void a_foreign_address_fails_at_once(const Transport& transport) {
   std::vector<Blob> foreign = {
       {}, Blob(5, std::byte{1}), Blob(32, std::byte{0}), Blob(kMaxBlob, std::byte{0x58})};
   for (const Transport& other : transports())
-    if (other.name != transport.name) foreign.push_back(must(Party(other).worker->listen()));
-  foreign.push_back(must(party.worker->listen()));
+    if (other.name != transport.name) foreign.push_back(must(Party(other).worker->listen(0)));
+  foreign.push_back(must(party.worker->listen(0)));
   foreign.back().pop_back();
   for (const Blob& address : foreign) {
-    const auto endpoint = party.worker->connect(address, {});
+    const auto endpoint = party.worker->connect(0, address, {}, {});
     REQUIRE(!endpoint && endpoint.error().code == Code::invalid);
   }
 }
 
 void an_address_is_within_its_limit_and_stays(const Transport& transport) {
   const Party party(transport);
-  const Blob address = must(party.worker->listen());
+  const Blob address = must(party.worker->listen(0));
   REQUIRE(address.size() <= kMaxBlob && party.key().size() <= kMaxBlob);
-  REQUIRE(must(party.worker->listen()) == address);
+  REQUIRE(must(party.worker->listen(0)) == address);
 }
 
 void a_hello_is_handed_over_whole(const Transport& transport) {
@@ -67,17 +68,17 @@ void a_hello_is_handed_over_whole(const Transport& transport) {
     Party a(transport), b(transport);
     Blob hello(bytes);
     fill(hello, 5);
-    must(a.worker->connect(must(b.worker->listen()), hello));
+    must(a.worker->connect(0, must(b.worker->listen(0)), hello, {}));
     until({&a, &b}, [&] { return a.count(Kind::connected) && b.count(Kind::accepted); });
     REQUIRE(b.take(Kind::accepted)->bytes == hello);
   }
   Party party(transport);
-  REQUIRE(!party.worker->connect(must(party.worker->listen()), Blob(kMaxHello + 1)));
+  REQUIRE(!party.worker->connect(0, must(party.worker->listen(0)), Blob(kMaxHello + 1), {}));
 }
 
 void a_worker_can_talk_to_itself(const Transport& transport) {
   Party party(transport);
-  const EndpointId out = must(party.worker->connect(must(party.worker->listen()), {}));
+  const EndpointId out = must(party.worker->connect(0, must(party.worker->listen(0)), {}, {}));
   const EndpointId in = party.await(Kind::accepted).endpoint;
   party.await(Kind::connected);
   REQUIRE(in != out);
@@ -89,7 +90,7 @@ void a_worker_can_talk_to_itself(const Transport& transport) {
 // Port scanners and the like: none may keep a peer out, or stay.
 void strangers_keep_nobody_out(const Transport& transport) {
   Party host(transport, 4096, impatient(std::chrono::milliseconds(500)));
-  const Blob address = must(host.worker->listen());
+  const Blob address = must(host.worker->listen(0));
   const int before = open_descriptors();
   std::vector<Fd> strangers;
   for (int i = 0; i < 10; i++)
@@ -102,7 +103,7 @@ void strangers_keep_nobody_out(const Transport& transport) {
   {
     Party real(transport);
     for (int i = 0; i < 10; i++) {
-      must(real.worker->connect(address, {}));
+      must(real.worker->connect(0, address, {}, {}));
       until({&host, &real}, [&] { return real.take(Kind::connected).has_value(); });
     }
     REQUIRE(Clock::now() - begin < std::chrono::milliseconds(500));
@@ -121,7 +122,7 @@ void strangers_keep_nobody_out(const Transport& transport) {
 
 void silent_strangers_are_turned_away(const Transport& transport) {
   Party host(transport, 64, impatient(std::chrono::milliseconds(200)));
-  const Blob address = must(host.worker->listen());
+  const Blob address = must(host.worker->listen(0));
   std::vector<Fd> strangers;
   for (int i = 0; i < 5; i++) strangers.push_back(call(transport, address));
   const int before = open_descriptors();
@@ -138,9 +139,9 @@ void silent_strangers_are_turned_away(const Transport& transport) {
 // Accepting cannot go on, and the listener must not keep its owner awake for that.
 [[maybe_unused]] void running_out_of_descriptors_is_survived(const Transport& transport) {
   Party host(transport), real(transport);
-  const Blob address = must(host.worker->listen());
+  const Blob address = must(host.worker->listen(0));
   Fd stranger = call(transport, address);
-  must(real.worker->connect(address, {}));
+  must(real.worker->connect(0, address, {}, {}));
   rlimit limit = {};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
   const rlim_t before = limit.rlim_cur;
@@ -168,11 +169,11 @@ void no_descriptor_is_left(const Transport& transport) {
   }
   REQUIRE(open_descriptors() == before);
   Pair pair(transport);
-  const Blob address = must(pair.a.worker->listen());
+  const Blob address = must(pair.a.worker->listen(0));
   const int two = open_descriptors();
   for (int i = 0; i < 10; i++) {
     Party third(transport);
-    must(third.worker->connect(address, {}));
+    must(third.worker->connect(0, address, {}, {}));
     until({&pair.a, &third}, [&] { return third.count(Kind::connected) == 1; });
     pair.a.worker->close(pair.a.take(Kind::accepted)->endpoint);
   }

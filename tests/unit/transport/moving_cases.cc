@@ -212,12 +212,12 @@ void counters_are_exact(const Transport& transport) {
 void many_peers_share_a_worker(const Transport& transport) {
   constexpr uint32_t kPeers = 32, kEach = 50;
   Party hub(transport, kPeers * 64);
-  const Blob address = must(hub.worker->listen());
+  const Blob address = must(hub.worker->listen(0));
   std::vector<std::unique_ptr<Party>> peers;
   std::vector<EndpointId> to_hub;
   for (uint32_t i = 0; i < kPeers; i++) {
     peers.push_back(std::make_unique<Party>(transport));
-    to_hub.push_back(must(peers[i]->worker->connect(address, {})));
+    to_hub.push_back(must(peers[i]->worker->connect(0, address, {}, {})));
   }
   const auto all_connected = [&] {
     size_t connected = 0;
@@ -252,7 +252,7 @@ void a_busy_peer_starves_nobody(const Transport& transport) {
   Party host(transport, kBytes), quiet(transport);
   receive_visitor(host, child);
   host.await(Kind::notified);
-  const EndpointId to_host = must(quiet.worker->connect(must(host.worker->listen()), {}));
+  const EndpointId to_host = must(quiet.worker->connect(0, must(host.worker->listen(0)), {}, {}));
   until({&host, &quiet}, [&] { return quiet.count(Kind::connected) == 1; });
   for (int i = 0; i < 20; i++) {
     REQUIRE(quiet.message(to_host, "here") == Posted::ok);
@@ -270,7 +270,7 @@ void a_busy_peer_starves_nobody(const Transport& transport) {
 
 void ping(const Transport& transport, const Blob& address, int count) {
   Party party(transport);
-  const EndpointId peer = must(party.worker->connect(address, {}));
+  const EndpointId peer = must(party.worker->connect(0, address, {}, {}));
   party.await(Kind::connected);
   for (int i = 0; i < count; i++) {
     REQUIRE(party.message(peer, "ping") == Posted::ok);
@@ -281,7 +281,7 @@ void ping(const Transport& transport, const Blob& address, int count) {
 void two_threads_talk_within_a_process(const Transport& transport) {
   const int count = 10000 / kScale;
   Party host(transport);
-  const Blob address = must(host.worker->listen());
+  const Blob address = must(host.worker->listen(0));
   std::thread other([&] { ping(transport, address, count); });
   const EndpointId peer = host.await(Kind::accepted).endpoint;
   for (int i = 0; i < count; i++) {

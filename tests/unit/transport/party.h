@@ -124,7 +124,7 @@ struct Pair {
   explicit Pair(const Transport& transport, size_t bytes = 4096,
                 TransportOptions options = default_options())
       : a(transport, bytes, options), b(transport, bytes, options) {
-    to_b = must(a.worker->connect(must(b.worker->listen()), as_bytes("hello")));
+    to_b = must(a.worker->connect(0, must(b.worker->listen(0)), as_bytes("hello"), {}));
     until({&a, &b}, [&] { return a.count(Kind::connected) && b.count(Kind::accepted); });
     REQUIRE(a.take(Kind::connected)->endpoint == to_b);
     const Event accepted = *b.take(Kind::accepted);
@@ -145,7 +145,7 @@ struct Visitor : Party {
       : Party(transport, bytes, options) {
     const Blob address = hear(socket);
     peer_key = hear(socket);
-    peer = must(worker->connect(address, {}));
+    peer = must(worker->connect(0, address, {}, {}));
     await(Kind::connected);
   }
   EndpointId peer{};
@@ -153,7 +153,7 @@ struct Visitor : Party {
 };
 // In the parent.
 inline EndpointId receive_visitor(Party& host, const Child& child) {
-  tell(child.socket(), must(host.worker->listen()));
+  tell(child.socket(), must(host.worker->listen(0)));
   tell(child.socket(), host.key());
   return host.await(Kind::accepted).endpoint;
 }

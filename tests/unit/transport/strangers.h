@@ -12,7 +12,7 @@ inline Fd call(const Transport& transport, const Blob& address) {
   if (transport.name == "tcp") {
     wire::TcpAddress to;
     REQUIRE(wire::read(address, to));
-    return must(dial_tcp(to, default_options()));
+    return must(dial_tcp({to.magic, to.family}, to, {}, default_options()));
   }
   wire::ShmAddress to;
   REQUIRE(wire::read(address, to));

@@ -54,6 +54,7 @@ std::vector<Case> ending_cases();
 std::vector<Case> meeting_cases();
 std::vector<Case> hostile_cases();
 std::vector<Case> lane_cases();
+std::vector<Case> device_cases();
 
 // A child process with a socket to it; killed with its owner.
 class Child {
