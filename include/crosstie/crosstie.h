@@ -55,6 +55,18 @@ typedef enum {
   CROSSTIE_OP_MAX_ = 0x7fffffff /* not an operation: keeps the size as they are added */
 } crosstie_op_t;
 
+/* What a collective is for: the parallelism of the model whose traffic it is. */
+typedef enum {
+  CROSSTIE_CLASS_UNKNOWN = 0,
+  CROSSTIE_CLASS_TP = 1,      /* tensor parallel */
+  CROSSTIE_CLASS_PP = 2,      /* pipeline parallel */
+  CROSSTIE_CLASS_DP = 3,      /* data parallel */
+  CROSSTIE_CLASS_CP = 4,      /* context parallel */
+  CROSSTIE_CLASS_EP = 5,      /* expert parallel */
+  CROSSTIE_CLASS_CONTROL = 6, /* small and urgent */
+  CROSSTIE_CLASS_MAX_ = 0x7fffffff /* not a class: keeps the size as they are added */
+} crosstie_class_t;
+
 /* A group of ranks, one process each. Owned by the caller from create to destroy. */
 typedef struct crosstie_comm crosstie_comm_t;
 
@@ -72,14 +84,25 @@ typedef struct {
 
 #define CROSSTIE_CONFIG_INIT {sizeof(crosstie_config_t), -1, -1, NULL, NULL}
 
-/* How one collective is to be done. NULL in its place means CROSSTIE_CALL_INIT. */
+/*
+ * How one collective is to be done; NULL in its place means CROSSTIE_CALL_INIT. The same on all
+ * ranks, but for `timeout`.
+ *
+ * check: the ranks compare what they call before anything moves, and a difference fails the
+ * collective with PEER and a message that shows both calls. Each rank tells the next, so that it
+ * takes one message more between neighbours. Without it a notice of 8 bits is compared, and of
+ * 256 different calls one goes unnoticed and gives wrong data.
+ */
 typedef struct {
-  size_t size;           /* sizeof(crosstie_call_t) */
-  const char *algorithm; /* "ring", "hierarchical"; NULL: chosen from the shape and the size */
+  size_t size;                    /* sizeof(crosstie_call_t) */
+  void *stream;                   /* NULL: host memory, as of the call. Others are UNSUPPORTED yet */
+  crosstie_class_t traffic_class; /* compared by `check`; selects nothing yet */
+  int check;                      /* 1: compare the ranks' calls; 0: CROSSTIE_CHECK */
   double timeout;        /* seconds until it counts as failed; 0: CROSSTIE_COLLECTIVE_TIMEOUT */
+  const char *algorithm; /* "ring", "hierarchical"; NULL: chosen from the shape and the size */
 } crosstie_call_t;
 
-#define CROSSTIE_CALL_INIT {sizeof(crosstie_call_t), NULL, 0}
+#define CROSSTIE_CALL_INIT {sizeof(crosstie_call_t), NULL, CROSSTIE_CLASS_UNKNOWN, 0, 0, NULL}
 
 /* Bytes of payload that this rank has put to other ranks, exact, counted by its endpoints. */
 typedef struct {
@@ -133,7 +156,7 @@ CROSSTIE_API crosstie_status_t crosstie_comm_traffic(crosstie_comm_t *comm,
  * Element-wise reduction of `count` elements of every rank's `in` into every rank's `out`.
  * Collective: all ranks call it with the same count, type, op and call, in the same order.
  *
- * in, out: count elements each, host memory; equal (in place) or not overlapping. Both belong to
+ * in, out: count elements each, host memory, aligned to their element; equal (in place) or not overlapping. Both belong to
  * the library until the collective has ended. count may be 0, less than the ranks, or above 2^31.
  * call: NULL for defaults. request: NULL to block until done; else set to a request, to be ended
  * by crosstie_wait or crosstie_test. Collectives of one communicator run in the order of their

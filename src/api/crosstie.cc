@@ -140,6 +140,13 @@ Status set_call(AllReduceCall& call, const crosstie_call_t* given) {
     call.algorithm = word<Algorithm>(c->algorithm);
     if (!call.algorithm) return fail(Code::invalid, "there is no algorithm '{}'", c->algorithm);
   }
+  if (c->stream) return fail(Code::unsupported, "call.stream: only host memory works yet");
+  if (c->traffic_class < 0 || c->traffic_class > CROSSTIE_CLASS_CONTROL)
+    return fail(Code::invalid, "class {} is none of crosstie_class_t",
+                static_cast<int>(c->traffic_class));
+  if (c->check != 0 && c->check != 1) return fail(Code::invalid, "call.check is {}", c->check);
+  call.traffic_class = static_cast<TrafficClass>(c->traffic_class);  // in the same order
+  call.check = c->check == 1;
   if (!(c->timeout >= 0 && c->timeout < 1e9))
     return fail(Code::invalid, "a timeout of {} seconds makes no sense", c->timeout);
   if (c->timeout > 0) call.timeout = std::chrono::nanoseconds(std::llround(c->timeout * 1e9));
@@ -152,7 +159,7 @@ Result<AllReduceCall> make_call(const void* in, void* out, size_t count, crossti
   if (!element) return pass(element);
   if (count > SIZE_MAX / 2 / size_of(*element))
     return fail(Code::invalid, "{} elements are more than memory holds", count);
-  AllReduceCall call{in, out, count, *element, {}, {}};
+  AllReduceCall call{in, out, count, *element, {}, {}, {}, {}};
   const auto set = set_call(call, given);
   if (!set) return pass(set);
   return call;
@@ -162,6 +169,9 @@ Status check_buffers(const AllReduceCall& call) {
   if (call.count == 0) return {};
   if (!call.in || !call.out) return fail(Code::invalid, "in and out must not be NULL");
   const auto in = reinterpret_cast<uintptr_t>(call.in), out = reinterpret_cast<uintptr_t>(call.out);
+  if ((in | out) % size_of(call.type) != 0)
+    return fail(Code::invalid, "in and out must be aligned to their elements, of {} bytes",
+                size_of(call.type));
   const size_t bytes = call.count * size_of(call.type);
   if (in != out && std::max(in, out) - std::min(in, out) < bytes)
     return fail(Code::invalid, "in and out overlap; they must be equal or apart");

@@ -28,6 +28,8 @@ enum class Protocol : uint8_t { ll, ll128, simple };
 enum class Collective : uint8_t { broadcast, reduce, all_gather, reduce_scatter, all_reduce };
 enum class DataType : uint8_t { f32, u64 };
 enum class ReduceOp : uint8_t { sum };
+// What a collective is for: the parallelism of the model whose traffic it is.
+enum class TrafficClass : uint8_t { unknown, tp, pp, dp, cp, ep, control };
 
 template <class Word>
 struct Names;
@@ -35,8 +37,8 @@ struct Names;
 template <>
 struct Names<Algorithm> {
   static constexpr std::array<std::string_view, 8> all = {
-      "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat",
-      "hierarchical"};
+      "tree",      "ring", "collnet_direct", "collnet_chain", "nvls",
+      "nvls_tree", "pat",  "hierarchical"};
 };
 template <>
 struct Names<Protocol> {
@@ -56,9 +58,13 @@ struct Names<ReduceOp> {
   static constexpr std::array<std::string_view, 1> all = {"sum"};
 };
 template <>
+struct Names<TrafficClass> {
+  static constexpr std::array<std::string_view, 7> all = {"unknown", "tp", "pp",     "dp",
+                                                          "cp",      "ep", "control"};
+};
+template <>
 struct Names<Level> {
-  static constexpr std::array<std::string_view, 5> all = {"none", "error", "warn", "info",
-                                                          "debug"};
+  static constexpr std::array<std::string_view, 5> all = {"none", "error", "warn", "info", "debug"};
 };
 
 template <class Word>

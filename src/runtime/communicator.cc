@@ -26,9 +26,10 @@ constexpr auto kSlice = 5ms;
 
 // What all ranks must have set alike.
 std::string common_settings(const RuntimeOptions& options) {
-  return fmt::format("CROSSTIE_SCRATCH={} CROSSTIE_CHUNK={} CROSSTIE_HEALTH_TIMEOUT={}",
-                     bytes_text(options.scratch.count), bytes_text(options.chunk.count),
-                     duration_text(options.health_timeout));
+  return fmt::format(
+      "CROSSTIE_SCRATCH={} CROSSTIE_CHUNK={} CROSSTIE_HEALTH_TIMEOUT={} CROSSTIE_CHECK={:d}",
+      bytes_text(options.scratch.count), bytes_text(options.chunk.count),
+      duration_text(options.health_timeout), options.check);
 }
 
 // What all ranks must ask for alike, in as many bits as a notification has room for: of 256
@@ -36,6 +37,12 @@ std::string common_settings(const RuntimeOptions& options) {
 uint8_t digest_of(const AllReduceCall& call, Algorithm algorithm) {
   const uint64_t digest = Digest().add(call.count).add(call.type).add(algorithm).value();
   return static_cast<uint8_t>(digest ^ digest >> 32 ^ digest >> 48);
+}
+
+// The same for people.
+std::string declaration_of(const AllReduceCall& call, Algorithm algorithm, bool compares) {
+  return fmt::format("all_reduce of {} {} by {} for class {}, check {:d}", call.count,
+                     name(call.type), name(algorithm), name(call.traffic_class), compares);
 }
 
 struct Carriers {
@@ -147,6 +154,8 @@ Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& ca
   const auto pieces = cut_for(call, frame);
   if (!pieces) return pass(pieces);
   links_.open(team_, (*prepared)->peers);
+  const bool compares = (call.check || options_.check) && team_.ranks() > 1;
+  if (compares) links_.open(team_, {neighbour(1)});
   // Puts read the input only; the links know no read-only memory.
   auto* in = static_cast<std::byte*>(const_cast<void*>(call.in));
   auto* out = static_cast<std::byte*>(call.out);
@@ -157,7 +166,9 @@ Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& ca
                  {in, bytes},
                  {out, bytes},
                  call.timeout.value_or(options_.collective_timeout),
-                 std::make_shared<Request>()};
+                 std::make_shared<Request>(),
+                 declaration_of(call, frame.algorithm, compares),
+                 compares};
 }
 
 Status Communicator::all_reduce(const AllReduceCall& call, std::shared_ptr<Request>& request) {
@@ -215,7 +226,7 @@ bool Communicator::drive() {
       return false;
     }
     if (!engine_.running()) start_next();
-    moved = engine_.running() && engine_.advance(links_);
+    moved = engine_.running() && agreed() && engine_.advance(links_);
     if (engine_.running() && engine_.finished()) {
       finish();
       moved = true;
@@ -231,7 +242,10 @@ Status Communicator::poll_links() {
                                       const auto known = engine_.notified(rank, immediate);
                                       if (!known) status = known;
                                     },
-                                    [&] { engine_.put_done(); }};
+                                    [&] { engine_.put_done(); },
+                                    [&](int rank, uint64_t number, std::string_view call) {
+                                      if (rank == neighbour(-1)) declared_[number] = call;
+                                    }};
   const auto polled = links_.poll(handlers);
   return polled ? status : polled;
 }
@@ -247,10 +261,35 @@ void Communicator::start_next() {
   if (!begun) break_down(begun.error());
 }
 
+int Communicator::neighbour(int distance) const {
+  return (team_.rank() + distance + team_.ranks()) % team_.ranks();
+}
+
+// With `check` each rank tells the next one what it calls, and begins when the one before has said
+// the same; so all have.
+bool Communicator::agreed() {
+  Pending& running = pending_.front();
+  if (running.agreed) return true;
+  const uint64_t number = running.operation.number;
+  if (running.compares && !running.declared)
+    running.declared = links_.declare(neighbour(1), number, running.declaration) == Posted::ok;
+  const auto before = declared_.find(number);
+  if (before == declared_.end()) return !running.compares;
+  const std::string theirs = before->second;
+  if (!running.compares || theirs != running.declaration) {
+    break_down(Fault{Code::peer, neighbour(-1),
+                     fmt::format("calls {}, where rank {} calls {}", theirs, team_.rank(),
+                                 running.declaration)});
+    return false;
+  }
+  return running.agreed = running.declared;
+}
+
 void Communicator::finish() {
   engine_.end();
   links_.detach();
   completed_ = pending_.front().operation.number;
+  declared_.erase(completed_);
   links_.announce(completed_);
   pending_.front().request->done = true;
   pending_.pop_front();

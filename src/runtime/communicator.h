@@ -27,6 +27,8 @@ struct AllReduceCall {
   DataType type = DataType::f32;
   std::optional<Algorithm> algorithm;               // none: chosen
   std::optional<std::chrono::nanoseconds> timeout;  // none: the options'
+  TrafficClass traffic_class = TrafficClass::unknown;
+  bool check = false;  // also where the options say so
 };
 
 class Communicator : public Tended {
@@ -81,6 +83,10 @@ class Communicator : public Tended {
     std::span<std::byte> in, out;
     Clock::duration timeout{};
     std::shared_ptr<Request> request;
+    std::string declaration;  // what all ranks must call alike
+    bool compares = false;    // with the others' declarations before it begins
+    bool declared = false;    // to the next rank
+    bool agreed = false;      // it has begun
   };
 
   Communicator(Team team, Star star, Links links, const RuntimeOptions& options,
@@ -94,6 +100,8 @@ class Communicator : public Tended {
   // With mutex_ held.
   bool drive();
   void start_next();
+  bool agreed();
+  int neighbour(int distance) const;  // in the order of ranks, round
   void finish();
   void check();
   void check_late(Clock::time_point now);
@@ -115,7 +123,8 @@ class Communicator : public Tended {
   Links links_;
   Engine engine_;
   std::map<Algorithm, Prepared> prepared_;
-  std::deque<Pending> pending_;  // the first is running, once started
+  std::deque<Pending> pending_;               // the first is running, once started
+  std::map<uint64_t, std::string> declared_;  // by the rank before us, of collectives to come
   uint64_t posted_ = 0, completed_ = 0;
   Clock::time_point started_;
   bool asked_who_is_last_ = false, warned_late_ = false;

@@ -7,15 +7,20 @@
 namespace crosstie {
 namespace {
 
-// First byte of a message; then the number of completed operations; then, in a greeting, the key.
-enum Type : uint8_t { kGreeting = 1, kCompleted = 2 };
+// First byte of a message, then a number, then more.
+enum Type : uint8_t {
+  kGreeting = 1,   // operations completed; the key
+  kCompleted = 2,  // operations completed
+  kDeclared = 3,   // an operation; what it is taken to be
+};
 constexpr size_t kFixed = 1 + sizeof(uint64_t);
+static_assert(kFixed + Links::kMostDeclared <= kMaxMessage && kFixed + kMaxBlob <= kMaxMessage);
 
-Blob encode(Type type, uint64_t completed, const Blob& key) {
-  Blob bytes(kFixed + key.size());
+Blob encode(Type type, uint64_t number, std::span<const std::byte> more) {
+  Blob bytes(kFixed + more.size());
   bytes[0] = static_cast<std::byte>(type);
-  memcpy(bytes.data() + 1, &completed, sizeof completed);
-  std::copy(key.begin(), key.end(), bytes.begin() + kFixed);
+  memcpy(bytes.data() + 1, &number, sizeof number);
+  std::copy(more.begin(), more.end(), bytes.begin() + kFixed);
   return bytes;
 }
 
@@ -90,6 +95,13 @@ Posted Links::put(int peer, Space space, uint64_t from, uint64_t bytes, uint64_t
   return wing.worker->put(link.endpoint, {region, from, bytes}, link.key, to, immediate, 0);
 }
 
+Posted Links::declare(int peer, uint64_t operation, std::string_view call) {
+  const Outgoing& link = outgoing_.at(peer);
+  if (link.key.empty()) return Posted::again;
+  return link.wing->worker->message(link.endpoint,
+                                    encode(kDeclared, operation, std::as_bytes(std::span(call))));
+}
+
 void Links::announce(uint64_t completed) {
   completed_ = completed;
   flush_announcements();
@@ -144,7 +156,7 @@ void Links::handle(Wing& wing, Event& event, const Handlers& handlers) {
     case Event::Kind::notified:
       return handlers.notified(peer->second, event.immediate);
     case Event::Kind::message:
-      return heard(peer->second, event);
+      return heard(peer->second, event, handlers);
     case Event::Kind::failed:
       return lose(peer->second, std::move(event.why));
     default:
@@ -160,13 +172,20 @@ void Links::accepted(Wing& wing, const Event& event) {
   incoming_.push_back({&wing, event.endpoint, false, 0});
 }
 
-void Links::heard(int rank, const Event& event) {
+void Links::heard(int rank, const Event& event, const Handlers& handlers) {
+  constexpr const char* kNonsense = "it sent a message that makes no sense";
+  if (event.bytes.size() < kFixed) return lose(rank, kNonsense);
+  const auto type = static_cast<Type>(event.bytes[0]);
+  const auto more = std::span(event.bytes).subspan(kFixed);
+  uint64_t number = 0;
+  memcpy(&number, event.bytes.data() + 1, sizeof number);
+  if (type == kDeclared)
+    return handlers.declared(rank, number,
+                             {reinterpret_cast<const char*>(more.data()), more.size()});
   const auto link = outgoing_.find(rank);
-  if (link == outgoing_.end() || event.bytes.size() < kFixed)
-    return lose(rank, "it sent a message that makes no sense");
-  memcpy(&link->second.completed, event.bytes.data() + 1, sizeof link->second.completed);
-  if (event.bytes[0] == static_cast<std::byte>(kGreeting))
-    link->second.key.assign(event.bytes.begin() + kFixed, event.bytes.end());
+  if (link == outgoing_.end()) return lose(rank, kNonsense);
+  link->second.completed = number;
+  if (type == kGreeting) link->second.key.assign(more.begin(), more.end());
 }
 
 void Links::lose(int rank, std::string why) {

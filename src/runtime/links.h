@@ -31,6 +31,7 @@ class Links {
   struct Handlers {
     std::function<void(int rank, uint32_t immediate)> notified;
     std::function<void()> put_done;
+    std::function<void(int rank, uint64_t operation, std::string_view call)> declared;
   };
   // Memory of a running operation.
   struct Memory {
@@ -60,6 +61,10 @@ class Links {
   // `again` also while the peer is not connected, or has not completed `operation` - 1.
   Posted put(int peer, Space space, uint64_t from, uint64_t bytes, uint64_t to, uint32_t immediate,
              uint64_t operation);
+  // Tells a peer to which a link is open what this rank is about to do, in at most kMostDeclared
+  // bytes; `again` as for put().
+  Posted declare(int peer, uint64_t operation, std::string_view call);
+  static constexpr size_t kMostDeclared = 128;
   // Tells the peers with links to us how many operations are complete here.
   void announce(uint64_t completed);
   // Whether it holds for every peer that we put to and what it has completed.
@@ -97,7 +102,7 @@ class Links {
   Status poll(Wing& wing, const Handlers& handlers);
   void handle(Wing& wing, Event& event, const Handlers& handlers);
   void accepted(Wing& wing, const Event& event);
-  void heard(int rank, const Event& event);
+  void heard(int rank, const Event& event, const Handlers& handlers);
   void lose(int rank, std::string why);
   void flush_announcements();
   void greet(Incoming& link);

@@ -11,6 +11,7 @@ struct RuntimeOptions {
   std::string address, host;
   std::chrono::nanoseconds join_timeout{}, health_timeout{}, collective_timeout{}, late_warning{};
   Bytes scratch, chunk;
+  bool check = false;
 };
 
 inline constexpr std::array kRuntimeOptions = {
@@ -41,6 +42,9 @@ inline constexpr std::array kRuntimeOptions = {
     row<&RuntimeOptions::chunk>("CROSSTIE_CHUNK", "", "256K",
                                 "largest piece that a collective moves at once; the same on all "
                                 "ranks"),
+    row<&RuntimeOptions::check>("CROSSTIE_CHECK", "", "0",
+                                "ranks compare what they call before a collective begins; the same "
+                                "on all ranks"),
 };
 
 // Whether the numbers can work at all.

@@ -156,6 +156,8 @@ int misuse(int) {
   int wrong = 0;
   wrong += reduce(nullptr, data, 4, CROSSTIE_F32, CROSSTIE_SUM) != CROSSTIE_ERR_INVALID;
   wrong += reduce(data, data + 1, 2, CROSSTIE_F32, CROSSTIE_SUM) != CROSSTIE_ERR_INVALID;
+  wrong += reduce(reinterpret_cast<char*>(data) + 2, data, 1, CROSSTIE_F32, CROSSTIE_SUM) !=
+           CROSSTIE_ERR_INVALID;
   wrong += reduce(data, data, 4, 99, CROSSTIE_SUM) != CROSSTIE_ERR_INVALID;
   wrong += reduce(data, data, 4, CROSSTIE_F32, 99) != CROSSTIE_ERR_INVALID;
   wrong += reduce(data, data, SIZE_MAX / 4, CROSSTIE_F32, CROSSTIE_SUM) != CROSSTIE_ERR_INVALID;
@@ -168,6 +170,18 @@ int misuse(int) {
            CROSSTIE_ERR_UNSUPPORTED;
   call = CROSSTIE_CALL_INIT;
   call.timeout = -1;
+  wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
+           CROSSTIE_ERR_INVALID;
+  call = CROSSTIE_CALL_INIT;
+  call.stream = &call;
+  wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
+           CROSSTIE_ERR_UNSUPPORTED;
+  call = CROSSTIE_CALL_INIT;
+  call.traffic_class = static_cast<crosstie_class_t>(7);
+  wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
+           CROSSTIE_ERR_INVALID;
+  call = CROSSTIE_CALL_INIT;
+  call.check = 2;
   wrong += crosstie_allreduce(comm, data, data, 4, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr) !=
            CROSSTIE_ERR_INVALID;
   call = CROSSTIE_CALL_INIT;
@@ -222,6 +236,8 @@ int main() {
   suite.run("hosts of 7 and 1 ranks reduce every count", {7, 1}, reduce_all);
   suite.run("small chunks and little scratch give the same result", {2, 3}, reduce_all,
             {{"CROSSTIE_CHUNK", "4K"}, {"CROSSTIE_SCRATCH", "64K"}});
+  suite.run("ranks that compare their calls reduce every count", {2, 3}, reduce_all,
+            {{"CROSSTIE_CHECK", "1"}});
   suite.run("requests end while nobody waits for them", {2, 2}, reduce_unattended);
   suite.run("a request ends by testing alone", {2, 1}, reduce_by_testing);
   suite.run("several communicators of one process do not mix", {2, 2}, reduce_on_several);

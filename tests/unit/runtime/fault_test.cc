@@ -202,12 +202,29 @@ int differ_in_algorithm(int rank) {
   });
 }
 
-void different(Tap& tap, const char* name, int (*body)(int)) {
-  Ranks ranks({2, 2}, body);
+int differ_in_class(int rank) {
+  return differ(rank, [](crosstie_comm_t* comm, uint64_t* data, bool other) {
+    crosstie_call_t call = CROSSTIE_CALL_INIT;
+    call.traffic_class = other ? CROSSTIE_CLASS_TP : CROSSTIE_CLASS_DP;
+    call.check = 1;
+    return crosstie_allreduce(comm, data, data, 1000, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr);
+  });
+}
+int differ_in_check(int rank) {
+  return differ(rank, [](crosstie_comm_t* comm, uint64_t* data, bool other) {
+    crosstie_call_t call = CROSSTIE_CALL_INIT;
+    call.check = other;
+    return crosstie_allreduce(comm, data, data, 1000, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr);
+  });
+}
+
+void different(Tap& tap, const char* name, int (*body)(int),
+               const char* said = "count, type or algorithm differ",
+               const std::vector<std::pair<std::string, std::string>>& variables = {}) {
+  Ranks ranks({2, 2}, body, variables);
   std::string why;
   for (const End& end : ranks.wait(10s))
-    if (end.code != kPeerError ||
-        end.said.find("count, type or algorithm differ") == std::string::npos)
+    if (end.code != kPeerError || end.said.find(said) == std::string::npos)
       why += fmt::format("code {}: {}; ", end.code, end.said);
   tap.check(why.empty(), name, why);
 }
@@ -263,6 +280,12 @@ int main() {
   different(tap, "ranks with different counts are told so", differ_in_count);
   different(tap, "ranks with different types are told so", differ_in_type);
   different(tap, "ranks with different algorithms are told so", differ_in_algorithm);
+  different(tap, "ranks that compare their calls are told what each one calls", differ_in_count,
+            "all_reduce of 1001 f32", {{"CROSSTIE_CHECK", "1"}});
+  different(tap, "ranks that compare their calls find a different class", differ_in_class,
+            "for class tp");
+  different(tap, "ranks of which only some compare their calls are told so", differ_in_check,
+            "check 1");
   nothing_left(tap, own);
   return tap.finish();
 }
