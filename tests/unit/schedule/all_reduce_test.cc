@@ -5,9 +5,9 @@
 
 #include <chrono>
 
+#include "knobs.h"
 #include "reference_run.h"
 #include "schedule/traffic.h"
-#include "seed.h"
 #include "shapes.h"
 
 using namespace crosstie;
@@ -96,7 +96,8 @@ Test(all_reduce, sums_are_right_for_every_count_and_chunking) {
 
 Test(all_reduce, sums_of_a_million_and_one_elements_are_right) {
   auto random = seeded_random();
-  for (const NamedShape& shape : {hosts_of({4, 4}), hosts_of({2, 3}), hosts_of({1, 2, 4})})
+  const std::vector<NamedShape> few = {hosts_of({4, 4}), hosts_of({2, 3}), hosts_of({1, 2, 4})};
+  for (const NamedShape& shape : whole_matrix() ? many_shapes() : few)
     for (const Algorithm algorithm : kAlgorithms)
       for (const bool in_place : {false, true})
         expect_right_sums({algorithm, shape, 1000001, 4, in_place}, random);
@@ -154,8 +155,7 @@ Test(all_reduce, the_frame_is_the_most_that_any_rank_needs) {
       for (uint32_t rank = 0; rank < schedule.frame().ranks; rank++)
         for (const Lane& lane : schedule.program(rank).lanes)
           for (const Step& step : lane.steps) {
-            if (const Put* put = std::get_if<Put>(&step))
-              slots = std::max(slots, put->slot + 1);
+            if (const Put* put = std::get_if<Put>(&step)) slots = std::max(slots, put->slot + 1);
             if (const Wait* wait = std::get_if<Wait>(&step))
               flags = std::max(flags, wait->flag + 1);
           }
