@@ -28,5 +28,6 @@ include tests/unit/schedule/local.mk
 include tests/unit/transport/local.mk
 include tests/unit/runtime/local.mk
 include tests/unit/choice/local.mk
+include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/nccl/local.mk
