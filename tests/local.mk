@@ -30,4 +30,5 @@ include tests/unit/runtime/local.mk
 include tests/unit/choice/local.mk
 include tests/fuzz/local.mk
 include tests/golden/local.mk
+include tests/hosts/local.mk
 include tests/nccl/local.mk
