@@ -25,7 +25,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"nccl_xml", 20000, "tests/golden/*.xml"},
     {"machine_toml", 10000, "tests/golden/*.toml data/machines/*.toml"},
-    {"synthetic", 1000, ""},
+    {"synthetic", 200, ""},
     {"options", 20000, ""},
     {"facts", 10000, ""},
     {"tcp_stream", 5000, ""},

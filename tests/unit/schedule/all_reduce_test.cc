@@ -96,8 +96,7 @@ Test(all_reduce, sums_are_right_for_every_count_and_chunking) {
 
 Test(all_reduce, sums_of_a_million_and_one_elements_are_right) {
   auto random = seeded_random();
-  const std::vector<NamedShape> few = {hosts_of({4, 4}), hosts_of({2, 3}), hosts_of({1, 2, 4})};
-  for (const NamedShape& shape : whole_matrix() ? many_shapes() : few)
+  for (const NamedShape& shape : {hosts_of({4, 4}), hosts_of({2, 3}), hosts_of({1, 2, 4})})
     for (const Algorithm algorithm : kAlgorithms)
       for (const bool in_place : {false, true})
         expect_right_sums({algorithm, shape, 1000001, 4, in_place}, random);

@@ -83,10 +83,10 @@ std::vector<NamedShape> many_shapes() {
   shapes.push_back(interleaved(8, 2));
   shapes.push_back(interleaved(11, 3));
   if (!whole_matrix()) return shapes;
-  const auto divisions = all_divisions(7);
+  const auto divisions = all_divisions(6);
   shapes.insert(shapes.end(), divisions.begin(), divisions.end());
   Random random = seeded_random();
-  for (int i = 0; i < rounds(10); i++) shapes.push_back(random_shape(random));
+  for (int i = 0; i < rounds(5); i++) shapes.push_back(random_shape(random));
   return shapes;
 }
 

@@ -18,7 +18,7 @@ struct NamedShape {
 NamedShape hosts_of(const std::vector<uint32_t>& ranks);
 // Rank r on host r mod hosts.
 NamedShape interleaved(uint32_t ranks, uint32_t hosts);
-// A choice of telling ones; with effort every division of up to seven ranks into hosts too, and
+// A choice of telling ones; with effort every division of up to six ranks into hosts too, and
 // random ones.
 std::vector<NamedShape> many_shapes();
 

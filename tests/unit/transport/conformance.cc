@@ -14,8 +14,9 @@ namespace {
 Transport with_short_queues(Transport transport) {
   transport.variant = " with short queues";
   transport.make = [make = transport.make](TransportOptions options) {
-    options.queue_depth = 4;
-    options.shm_ring = 64;
+    // A case that sets its own means them.
+    if (options.queue_depth == default_options().queue_depth) options.queue_depth = 4;
+    if (options.shm_ring == default_options().shm_ring) options.shm_ring = 64;
     return make(options);
   };
   return transport;
