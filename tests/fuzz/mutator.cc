@@ -114,9 +114,7 @@ void Mutator::put_integer(std::string& text) {
   char raw[8];
   std::memcpy(raw, &number, sizeof raw);
   if (below(2)) std::reverse(raw, raw + bytes);
-  // Fields of binary formats are aligned.
-  const size_t at = below(text.size() - bytes + 1);
-  text.replace(below(4) ? at / bytes * bytes : at, bytes, raw, bytes);
+  text.replace(below(text.size() - bytes + 1), bytes, raw, bytes);
 }
 
 void Mutator::change_number(std::string& text) {

@@ -47,9 +47,10 @@ on() {
   nsenter --net="/run/netns/host$host" "$@"
 }
 
-# Without a word to anyone: nothing that HOST sends arrives, and nothing arrives at it.
-cut() { ip link set "port$1" down; }
-mend() { ip link set "port$1" up; }
+# Without a word to anyone, not even a lost carrier: nothing that HOST sends arrives, and nothing
+# arrives at it.
+cut() { ip link set "port$1" nomaster; }
+mend() { ip link set "port$1" master switch; }
 
 # Bytes that HOST has put on its link, with all headers.
 sent_bytes() { on "$1" sed -n 's/^ *eth0: *//p' /proc/net/dev | awk '{ print $9 }'; }

@@ -28,8 +28,8 @@ void set_link(int host, const char* state) {
       fmt::format("nsenter --net=/run/netns/switch ip link set port{} {}", host, state);
   REQUIRE(std::system(command.c_str()) == 0);
 }
-void cut(int host) { set_link(host, "down"); }
-void mend(int host) { set_link(host, "up"); }
+void cut(int host) { set_link(host, "nomaster"); }
+void mend(int host) { set_link(host, "master switch"); }
 
 TransportOptions impatient() {
   TransportOptions options = default_options();
