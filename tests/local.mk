@@ -8,8 +8,11 @@ AM_TESTS_ENVIRONMENT = \
   SANITIZE_FLAGS='$(SANITIZE_FLAGS)'; export srcdir builddir CC SANITIZE_FLAGS;
 EXTRA_DIST += tests/unit/run-tap
 
+# For every test program: what the rooms' tests share.
+test_cppflags = $(AM_CPPFLAGS) -I$(srcdir)/tests/unit
+EXTRA_DIST += tests/unit/knobs.h tests/unit/tap.h
 if HAVE_CRITERION
-unit_cppflags = $(AM_CPPFLAGS) $(CRITERION_CFLAGS)
+unit_cppflags = $(test_cppflags) $(CRITERION_CFLAGS)
 unit_libs = $(CRITERION_LIBS)
 else
 TESTS += tests/unit/none.sh
@@ -25,5 +28,7 @@ include tests/unit/schedule/local.mk
 include tests/unit/transport/local.mk
 include tests/unit/runtime/local.mk
 include tests/unit/choice/local.mk
+include tests/fuzz/local.mk
 include tests/golden/local.mk
+include tests/hosts/local.mk
 include tests/nccl/local.mk

@@ -15,6 +15,9 @@ struct Unit {
 constexpr std::array<Unit, 6> kDurations = {
     {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
 
+// 31 years: a deadline that far off can still be counted in 64 bits.
+constexpr double kLongest = 1e18;
+
 // The exponent of 1024 of a size's suffix, or -1.
 int size_power(std::string_view suffix) {
   constexpr std::string_view kLetters = "KMGT";
@@ -42,9 +45,10 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
-  if (error == std::errc() && number >= 0 && number < 1e9)
+  if (error == std::errc() && number >= 0)
     for (const Unit& unit : kDurations)
-      if (suffix == unit.suffix || (suffix.empty() && unit.suffix == "s"))
+      if ((suffix == unit.suffix || (suffix.empty() && unit.suffix == "s")) &&
+          number * unit.nanoseconds <= kLongest)
         return std::chrono::nanoseconds(std::llround(number * unit.nanoseconds));
   return fail(Code::invalid, "'{}' is not a duration; write a number with us, ms, s, m or h", text);
 }

@@ -203,7 +203,9 @@ class Host {
   }
 
   Status send_table() {
-    const std::string table = json(met_.facts).dump();
+    // What ranks say of themselves may be any bytes.
+    const std::string table =
+        json(met_.facts).dump(-1, ' ', true, json::error_handler_t::replace);
     for (Channel& spoke : met_.star.spokes) {
       if (!spoke) continue;
       const auto sent = spoke.send(kTable, table);

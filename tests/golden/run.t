@@ -14,6 +14,8 @@
 # stdout. `run.t NAME…` runs the cases named.
 golden=$(cd "$(dirname "$0")" && pwd)
 command=${CROSSTIE:-${builddir:-.}/crosstie}
+# The tests' own variables; of unknown ones the command warns.
+unset CROSSTIE_TEST_EFFORT CROSSTIE_TEST_SEED
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM

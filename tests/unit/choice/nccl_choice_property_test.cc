@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Over shapes, sizes and tables: whatever the table, the pick is legal, runs in both of NCCL's
-// ways of reading the table, and is the same for all who ask. CROSSTIE_TEST_SEED repeats a run.
+// ways of reading the table, and is the same for all who ask. The seed is printed.
 #include <criterion/criterion.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
-#include <random>
 
+#include "knobs.h"
 #include "nccl_world.h"
 
 using namespace crosstie;
 using namespace crosstie::test;
 
 namespace {
-
-uint64_t seed() {
-  const char* given = std::getenv("CROSSTIE_TEST_SEED");
-  const uint64_t seed = given ? std::strtoull(given, nullptr, 0) : 20260401;
-  cr_log_info("CROSSTIE_TEST_SEED=%lu", seed);
-  return seed;
-}
-
-using Random = std::mt19937_64;
 
 uint64_t below(Random& random, uint64_t limit) { return random() % limit; }
 
@@ -90,7 +80,7 @@ bool check(const NcclCommunicator& of, uint64_t bytes, Table table) {
 }  // namespace
 
 Test(nccl_choice_properties, every_shape_and_size_gets_one_legal_answer_or_none) {
-  Random random(seed());
+  Random random = seeded_random();
   int acted = 0, asked = 0;
   for (uint32_t nodes = 1; nodes <= 512; nodes++)
     for (uint32_t ranks = 1; ranks <= 8; ranks++)
@@ -103,8 +93,8 @@ Test(nccl_choice_properties, every_shape_and_size_gets_one_legal_answer_or_none)
 }
 
 Test(nccl_choice_properties, no_table_is_too_odd) {
-  Random random(seed());
-  for (int i = 0; i < 200000; i++) {
+  Random random = seeded_random();
+  for (int i = 0; i < rounds(200000); i++) {
     const auto nodes = static_cast<uint32_t>(below(random, 20));
     NcclCommunicator of = communicator(nodes, static_cast<uint32_t>(below(random, 9)));
     if (below(random, 4) == 0) of.ranks = static_cast<uint32_t>(random());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "crosstie/crosstie.h"
+#include "knobs.h"
 #include "ranks.h"
 #include "tap.h"
 
@@ -57,7 +58,9 @@ int reduce_all(int) {
   crosstie_comm_t* comm = nullptr;
   if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return complain("create");
   int failures = 0;
-  for (const size_t count : {0, 1, 2, 15, 16, 17, 1000, 65537, 1000001})
+  std::vector<size_t> counts = {0, 1, 2, 15, 16, 17, 1000, 65537, 1000001};
+  if (whole_matrix()) counts.insert(counts.end(), {31, 33, 4095, 4097, 262144});
+  for (const size_t count : counts)
     for (const char* algorithm : {"ring", "hierarchical"})
       for (const bool in_place : {false, true})
         failures += reduce_once(comm, count, algorithm, in_place);
@@ -208,7 +211,7 @@ int misuse(int) {
 
 class Suite {
  public:
-  void run(const char* name, const std::vector<int>& hosts, int (*body)(int),
+  void run(const std::string& name, const std::vector<int>& hosts, int (*body)(int),
            const std::vector<std::pair<std::string, std::string>>& variables = {}) {
     Ranks ranks(hosts, body, variables);
     std::string why;
@@ -225,6 +228,24 @@ class Suite {
  private:
   Tap tap_;
 };
+
+// What a user may set, from ample to so little that every message waits for credits.
+using Variables = std::vector<std::pair<std::string, std::string>>;
+const std::vector<std::pair<const char*, Variables>> kSettings = {
+    {"by default", {}},
+    {"with small chunks and little scratch",
+     {{"CROSSTIE_CHUNK", "4K"}, {"CROSSTIE_SCRATCH", "64K"}}},
+    {"with short queues", {{"CROSSTIE_QUEUE_DEPTH", "1"}, {"CROSSTIE_SHM_RING", "64"}}},
+    {"with large chunks", {{"CROSSTIE_CHUNK", "4M"}, {"CROSSTIE_SCRATCH", "64M"}}}};
+
+// Hosts by settings; each is every count, algorithm and place by itself.
+void run_matrix(Suite& suite) {
+  for (const std::vector<int>& hosts : std::vector<std::vector<int>>{
+           {2}, {1, 1}, {8}, {2, 2, 2}, {3, 3}, {1, 2, 4}, {6, 1, 1}, {1, 1, 1, 1, 1}})
+    for (const auto& [how, variables] : kSettings)
+      suite.run(fmt::format("hosts of {} ranks reduce every count {}", fmt::join(hosts, ", "), how),
+                hosts, reduce_all, variables);
+}
 
 int main() {
   Suite suite;
@@ -244,6 +265,7 @@ int main() {
   suite.run("ranks that leave right after their last collective disturb nobody", {4, 2},
             come_and_go);
   suite.run("misuse is refused with a status and harms nothing", {1, 1}, misuse);
+  if (whole_matrix()) run_matrix(suite);
   return suite.finish();
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "crosstie/crosstie.h"
+#include "knobs.h"
 #include "ranks.h"
 #include "tap.h"
 
@@ -78,6 +79,12 @@ std::string complaints(const std::vector<End>& ends, int victim, const std::stri
   return why;
 }
 
+std::string host_of(const std::vector<int>& hosts, int rank) {
+  size_t host = 0;
+  for (; rank >= hosts[host]; host++) rank -= hosts[host];
+  return fmt::format("host{}", host);
+}
+
 void killed(Tap& tap, const char* name, const std::vector<int>& hosts, int victim,
             const char* host) {
   Ranks ranks(hosts, reduce_until_error);
@@ -88,6 +95,26 @@ void killed(Tap& tap, const char* name, const std::vector<int>& hosts, int victi
   const std::chrono::duration<double> took = Clock::now() - start;
   tap.check(why.empty(), name, why);
   fmt::print("# survivors took {:.2f} s\n", took.count());
+}
+
+// Anyone, at any moment, anywhere.
+void killed_at_random(Tap& tap) {
+  Random random = seeded_random();
+  const std::vector<std::vector<int>> shapes = {{2}, {1, 1}, {3}, {2, 2}, {1, 3}, {2, 1, 2}};
+  for (int i = 0; i < rounds(3); i++) {
+    const std::vector<int>& hosts = shapes[random() % shapes.size()];
+    Ranks ranks(hosts, reduce_until_error);
+    const int victim = static_cast<int>(random() % static_cast<uint64_t>(ranks.count()));
+    const auto moment = std::chrono::microseconds(random() % 50000);
+    wait_until_all_say(ranks, "started");
+    std::this_thread::sleep_for(moment);
+    kill(ranks.pid(victim), SIGKILL);
+    const std::string why = complaints(ranks.wait(5s), victim, host_of(hosts, victim));
+    tap.check(why.empty(),
+              fmt::format("survivors name whoever is killed, whenever: round {}", i + 1),
+              fmt::format("hosts of {} ranks, victim {}, after {} us: {}", fmt::join(hosts, ", "),
+                          victim, moment.count(), why));
+  }
 }
 
 void stopped(Tap& tap, const char* name, int victim, const char* host) {
@@ -270,6 +297,7 @@ int main() {
   killed(tap, "survivors of a killed rank 0 name it", {2, 2}, 0, "host0");
   killed(tap, "survivors of a killed rank on their own host name it", {4}, kVictim, "host0");
   killed(tap, "survivors on eight ranks agree on the one that was killed", {4, 4}, 5, "host1");
+  killed_at_random(tap);
   stopped(tap, "a rank that stands still is declared dead after the health bound", kVictim,
           "host1");
   stopped(tap, "a rank 0 that stands still is declared dead by the others", 0, "host0");

@@ -10,10 +10,10 @@ endif
 # Real processes, through the C API.
 check_PROGRAMS += tests/unit/runtime/collective.t tests/unit/runtime/fault.t
 TESTS += tests/unit/runtime/collective.t tests/unit/runtime/fault.t
-ranks_sources = tests/unit/runtime/ranks.cc tests/unit/runtime/ranks.h tests/unit/tap.h
+ranks_sources = tests/unit/runtime/ranks.cc tests/unit/runtime/ranks.h
 tests_unit_runtime_collective_t_SOURCES = tests/unit/runtime/collective_test.cc $(ranks_sources)
-tests_unit_runtime_collective_t_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/unit
+tests_unit_runtime_collective_t_CPPFLAGS = $(test_cppflags)
 tests_unit_runtime_collective_t_LDADD = src/api/libcrosstie.la src/base/libbase.la
 tests_unit_runtime_fault_t_SOURCES = tests/unit/runtime/fault_test.cc $(ranks_sources)
-tests_unit_runtime_fault_t_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/tests/unit
+tests_unit_runtime_fault_t_CPPFLAGS = $(test_cppflags)
 tests_unit_runtime_fault_t_LDADD = src/api/libcrosstie.la src/base/libbase.la

@@ -5,9 +5,9 @@
 
 #include <chrono>
 
+#include "knobs.h"
 #include "reference_run.h"
 #include "schedule/traffic.h"
-#include "seed.h"
 #include "shapes.h"
 
 using namespace crosstie;
@@ -154,8 +154,7 @@ Test(all_reduce, the_frame_is_the_most_that_any_rank_needs) {
       for (uint32_t rank = 0; rank < schedule.frame().ranks; rank++)
         for (const Lane& lane : schedule.program(rank).lanes)
           for (const Step& step : lane.steps) {
-            if (const Put* put = std::get_if<Put>(&step))
-              slots = std::max(slots, put->slot + 1);
+            if (const Put* put = std::get_if<Put>(&step)) slots = std::max(slots, put->slot + 1);
             if (const Wait* wait = std::get_if<Wait>(&step))
               flags = std::max(flags, wait->flag + 1);
           }

@@ -7,7 +7,6 @@ tests_unit_schedule_t_SOURCES = \
   tests/unit/schedule/mutants.cc tests/unit/schedule/mutants.h \
   tests/unit/schedule/prover_test.cc \
   tests/unit/schedule/reference_run.cc tests/unit/schedule/reference_run.h \
-  tests/unit/schedule/seed.h \
   tests/unit/schedule/shapes.cc tests/unit/schedule/shapes.h \
   tests/unit/schedule/slicer_test.cc
 tests_unit_schedule_t_CPPFLAGS = $(unit_cppflags)

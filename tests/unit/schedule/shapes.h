@@ -18,6 +18,8 @@ struct NamedShape {
 NamedShape hosts_of(const std::vector<uint32_t>& ranks);
 // Rank r on host r mod hosts.
 NamedShape interleaved(uint32_t ranks, uint32_t hosts);
+// A choice of telling ones; with effort every division of up to six ranks into hosts too, and
+// random ones.
 std::vector<NamedShape> many_shapes();
 
 inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::hierarchical};

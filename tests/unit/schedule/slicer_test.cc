@@ -3,7 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include "seed.h"
+#include "knobs.h"
 
 using namespace crosstie;
 using namespace crosstie::test;
@@ -28,13 +28,20 @@ void expect_partition(const Slicer& slicer, uint64_t count, uint32_t n) {
   cr_assert_eq(at, count, "%lu elements in %u parts, %u chunks", count, n, slicer.chunks());
 }
 
+// Of [0, most], small and large numbers alike: first a number of bits, then the bits.
+uint64_t any_up_to(Random& random, uint64_t most) {
+  const uint64_t bits = random() % 65;
+  const uint64_t value = bits == 0 ? 0 : random() >> (64 - bits);
+  return value % (most + 1);
+}
+
 bool equal(Range a, Range b) { return a.first == b.first && a.count == b.count; }
 
 }  // namespace
 
 Test(slicer, parts_of_chunks_partition_the_message_at_cache_lines) {
   auto random = seeded_random();
-  for (int i = 0; i < 2000; i++) {
+  for (int i = 0; i < rounds(2000); i++) {
     const uint64_t count = any_up_to(random, kMost);
     const auto chunks = static_cast<uint32_t>(1 + any_up_to(random, 40));
     expect_partition(Slicer(count, 4, chunks), count, 1 + any_up_to(random, 200));
@@ -51,7 +58,7 @@ Test(slicer, counts_at_the_edges_are_partitioned_too) {
 
 Test(slicer, equal_fractions_are_equal_ranges_whatever_the_denominator) {
   auto random = seeded_random();
-  for (int i = 0; i < 20000; i++) {
+  for (int i = 0; i < rounds(20000); i++) {
     const Slicer slicer(any_up_to(random, kMost), 4, 1 + any_up_to(random, 30));
     const auto of = static_cast<uint32_t>(1 + any_up_to(random, 1 << 14));
     const auto begin = static_cast<uint32_t>(any_up_to(random, of - 1));
@@ -65,7 +72,7 @@ Test(slicer, equal_fractions_are_equal_ranges_whatever_the_denominator) {
 
 Test(slicer, the_parts_of_a_part_partition_it) {
   auto random = seeded_random();
-  for (int i = 0; i < 2000; i++) {
+  for (int i = 0; i < rounds(2000); i++) {
     const Slicer slicer(any_up_to(random, kMost), 4, 1 + any_up_to(random, 30));
     const auto of = static_cast<uint32_t>(1 + any_up_to(random, 500));
     const Part part = nth(random() % of, of);

@@ -3,8 +3,7 @@
 
 #include <criterion/criterion.h>
 
-#include <random>
-
+#include "knobs.h"
 #include "machines.h"
 #include "topology/rates.h"
 
@@ -87,11 +86,10 @@ Test(builder, a_device_of_unknown_numa_node_is_no_island) {
 
 // Whatever subset of devices does not know its place, in whatever order they are seen.
 Test(builder, any_sightings_make_a_machine_that_keeps_its_promises) {
-  const unsigned seed = test_seed();
-  std::mt19937 random(seed);
+  Random random = seeded_random();
   constexpr std::array<DeviceKind, 4> kKinds = {DeviceKind::numa, DeviceKind::pci_switch,
                                                 DeviceKind::gpu, DeviceKind::nic};
-  for (int round = 0; round < 500; round++) {
+  for (int round = 0; round < rounds(500); round++) {
     Builder builder("host", "test");
     std::vector<uint32_t> containers;
     for (unsigned left = random() % 40; left > 0; left--) {
@@ -108,8 +106,7 @@ Test(builder, any_sightings_make_a_machine_that_keeps_its_promises) {
                                 {LinkType::nvlink, 1 + static_cast<uint32_t>(random() % 4)});
     }
     const auto machine = std::move(builder).build();
-    cr_assert(machine.has_value(), "%s (CROSSTIE_TEST_SEED=%u)",
-              machine ? "" : machine.error().text.c_str(), seed);
+    cr_assert(machine.has_value(), "%s", machine ? "" : machine.error().text.c_str());
   }
 }
 

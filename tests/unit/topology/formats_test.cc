@@ -5,8 +5,8 @@
 
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <random>
 
+#include "knobs.h"
 #include "machines.h"
 
 using namespace crosstie;
@@ -147,10 +147,9 @@ Test(nccl_xml, a_file_cut_anywhere_is_an_error_or_a_machine) {
 }
 
 Test(nccl_xml, a_file_without_some_of_its_lines_or_bytes_is_an_error_or_a_machine) {
-  const unsigned seed = test_seed();
-  std::mt19937 random(seed);
+  Random random = seeded_random();
   for (const fs::path& file : fixtures()) {
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < rounds(20); round++) {
       std::istringstream lines(read_file(file));
       std::string text, line;
       while (std::getline(lines, line)) {
@@ -159,8 +158,7 @@ Test(nccl_xml, a_file_without_some_of_its_lines_or_bytes_is_an_error_or_a_machin
           line[random() % (line.size() + 1)] = static_cast<char>('!' + random() % 90);
         text += line + "\n";
       }
-      expect_machine_or_error(text,
-                              fmt::format("{} with CROSSTIE_TEST_SEED={}", file.native(), seed));
+      expect_machine_or_error(text, file.native());
     }
   }
 }

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <sstream>
 #include <string>
 
@@ -30,12 +29,6 @@ inline std::string read_file(const std::filesystem::path& file) {
   std::ostringstream text;
   text << std::ifstream(file).rdbuf();
   return text.str();
-}
-
-// CROSSTIE_TEST_SEED repeats a run; the seed is printed where a test fails.
-inline unsigned test_seed() {
-  const char* const set = std::getenv("CROSSTIE_TEST_SEED");
-  return set == nullptr ? std::random_device()() : static_cast<unsigned>(std::atoi(set));
 }
 
 inline const Device* find(const Machine& machine, std::string_view label) {

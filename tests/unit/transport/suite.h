@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small test harness for what must also run under the sanitizers: a plain main that speaks
-// TAP. Every case runs in a process of its own, with a deadline.
+// The harness of the transports' cases: no Criterion, as they must also run under the thread
+// sanitizer. Every case runs in a process of its own, with a deadline.
 #pragma once
 #include <sys/types.h>
 
@@ -40,6 +40,7 @@ inline void must(const Status& status) {
 struct Transport {
   std::string name;
   std::function<Result<std::unique_ptr<Worker>>(const TransportOptions&)> make;
+  std::string variant = "";  // how it differs from another of the name
 };
 std::vector<Transport> transports();
 TransportOptions default_options();
@@ -49,6 +50,8 @@ struct Case {
   std::function<void(const Transport&)> run;
   std::string only = "";  // the one transport it is about
 };
+// In a process of its own; the verdict, "" if it passed.
+std::string run_alone(const Case& one, const Transport& transport);
 std::vector<Case> moving_cases();
 std::vector<Case> ending_cases();
 std::vector<Case> meeting_cases();

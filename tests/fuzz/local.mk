@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs in libFuzzer's form with our driver. `NAME.t FILE…` replays inputs. With clang:
+#   clang++ -fsanitize=fuzzer … tests/fuzz/NAME.cc; NAME -dict=tests/fuzz/NAME.dict tests/fuzz/corpus/NAME
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/nccl_xml.dict tests/fuzz/machine_toml.dict \
+  tests/fuzz/synthetic.dict tests/fuzz/options.dict tests/fuzz/facts.dict \
+  tests/fuzz/tcp_stream.dict tests/fuzz/tcp_handshake.dict tests/fuzz/shm_peer.dict \
+  tests/fuzz/channel.dict tests/fuzz/rendezvous.dict
+
+check_LTLIBRARIES += tests/fuzz/libdriver.la
+tests_fuzz_libdriver_la_SOURCES = tests/fuzz/driver.cc \
+  tests/fuzz/inputs.cc tests/fuzz/inputs.h tests/fuzz/mutator.cc tests/fuzz/mutator.h
+tests_fuzz_libdriver_la_CPPFLAGS = $(test_cppflags)
+
+fuzz_programs = \
+  tests/fuzz/nccl_xml.t tests/fuzz/machine_toml.t tests/fuzz/synthetic.t tests/fuzz/options.t \
+  tests/fuzz/facts.t tests/fuzz/tcp_stream.t tests/fuzz/tcp_handshake.t tests/fuzz/shm_peer.t \
+  tests/fuzz/channel.t tests/fuzz/rendezvous.t
+check_PROGRAMS += $(fuzz_programs)
+TESTS += $(fuzz_programs)
+
+fuzz_topology_libs = tests/fuzz/libdriver.la $(topology_libs)
+fuzz_transport_libs = tests/fuzz/libdriver.la src/transport/libtransport.la \
+  src/memory/libmemory.la src/base/libbase.la
+fuzz_runtime_libs = tests/fuzz/libdriver.la src/runtime/libruntime.la \
+  src/topology/libshape.la src/base/libbase.la -lpthread
+tests_fuzz_nccl_xml_t_SOURCES = tests/fuzz/nccl_xml.cc tests/fuzz/target.h
+tests_fuzz_nccl_xml_t_LDADD = $(fuzz_topology_libs)
+tests_fuzz_machine_toml_t_SOURCES = tests/fuzz/machine_toml.cc tests/fuzz/target.h
+tests_fuzz_machine_toml_t_LDADD = $(fuzz_topology_libs)
+tests_fuzz_synthetic_t_SOURCES = tests/fuzz/synthetic.cc tests/fuzz/target.h
+tests_fuzz_synthetic_t_LDADD = $(fuzz_topology_libs)
+tests_fuzz_options_t_SOURCES = tests/fuzz/options.cc tests/fuzz/target.h
+tests_fuzz_options_t_LDADD = $(fuzz_runtime_libs)
+tests_fuzz_facts_t_SOURCES = tests/fuzz/facts.cc tests/fuzz/target.h
+tests_fuzz_facts_t_LDADD = $(fuzz_runtime_libs)
+tests_fuzz_channel_t_SOURCES = tests/fuzz/channel.cc tests/fuzz/target.h
+tests_fuzz_channel_t_LDADD = $(fuzz_runtime_libs)
+tests_fuzz_rendezvous_t_SOURCES = tests/fuzz/rendezvous.cc tests/fuzz/target.h
+tests_fuzz_rendezvous_t_LDADD = $(fuzz_runtime_libs)
+tests_fuzz_tcp_stream_t_SOURCES = tests/fuzz/tcp_stream.cc tests/fuzz/target.h
+tests_fuzz_tcp_stream_t_LDADD = $(fuzz_transport_libs)
+tests_fuzz_tcp_handshake_t_SOURCES = tests/fuzz/tcp_handshake.cc tests/fuzz/target.h
+tests_fuzz_tcp_handshake_t_LDADD = $(fuzz_transport_libs)
+tests_fuzz_shm_peer_t_SOURCES = tests/fuzz/shm_peer.cc tests/fuzz/target.h
+tests_fuzz_shm_peer_t_LDADD = $(fuzz_transport_libs)
