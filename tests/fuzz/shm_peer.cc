@@ -65,9 +65,9 @@ void say_piece(Scene& scene, std::string_view piece) {
   if (how % 2 == 0) {
     wire::Packet packet;
     std::memcpy(static_cast<void*>(&packet), piece.data(), std::min(piece.size(), sizeof packet));
-    const int descriptors[] = {scene.memory.fd(), scene.bell.get(), scene.rings.fd()};
+    const int descriptors[] = {scene.memory.fd(), scene.bell.get()};
     [[maybe_unused]] const auto sent =
-        send_packet(scene.socket.get(), packet, std::span(descriptors).first(how / 2 % 4));
+        send_packet(scene.socket.get(), packet, std::span(descriptors).first(how / 2 % 3));
   } else {
     const auto rings = scene.rings.bytes();
     const size_t at = static_cast<size_t>(how / 2) * 8;
