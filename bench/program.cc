@@ -22,7 +22,7 @@ size_t steps_of(const Program& program) {
 
 // Median of some runs, in milliseconds.
 void measure(Algorithm algorithm, uint32_t hosts, uint32_t ranks_per_host) {
-  const auto shape = std::make_shared<const Shape>(Shape::regular(hosts, ranks_per_host));
+  const auto shape = std::make_shared<const Shape>(*Shape::regular(hosts, ranks_per_host));
   const auto schedule = *make_schedule(Collective::all_reduce, algorithm, shape);
   std::vector<double> times;
   size_t steps = 0;

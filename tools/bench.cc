@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench.h"
 
+#include <algorithm>
+#include <fstream>
+#include <limits>
 #include <memory>
+#include <numeric>
+#include <optional>
 
 #include "command.h"
 
@@ -22,6 +27,38 @@ CLI::Option* add_size(CLI::App& app, const char* name, uint64_t& size, const cha
     size = *bytes;
   };
   return app.add_option_function<std::string>(name, parse, doc)->type_name("SIZE");
+}
+
+// What the kernel would give without swapping; none where it does not tell.
+std::optional<uint64_t> available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string key;
+  for (uint64_t kibibytes = 0; file >> key >> kibibytes;
+       file.ignore(std::numeric_limits<std::streamsize>::max(), '\n'))
+    if (key == "MemAvailable:") return kibibytes << 10;
+  return std::nullopt;
+}
+
+// A rank holds what it sends and what it gets. Those that a launcher started beside this one are
+// not known here.
+Status check_memory(uint64_t bytes, uint64_t ranks) {
+  constexpr double kGigabyte = 1 << 30;
+  const auto available = available_memory();
+  const double needed = 2.0 * static_cast<double>(bytes) * static_cast<double>(ranks);
+  if (!available || needed <= static_cast<double>(*available)) return {};
+  return fail(Code::exhausted,
+              "--max-bytes {} takes {:.1f} GiB for {} {} here, and {:.1f} GiB of memory are "
+              "available",
+              bytes_text(bytes), needed / kGigabyte, ranks, ranks == 1 ? "rank" : "ranks",
+              static_cast<double>(*available) / kGigabyte);
+}
+
+// One that is named twice is measured once.
+std::vector<std::string> without_repeats(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names)
+    if (std::ranges::find(out, name) == out.end()) out.push_back(name);
+  return out;
 }
 
 std::vector<int> local_hosts(const Asked& asked) {
@@ -48,9 +85,15 @@ Status check(const Asked& asked) {
 int run(const Asked& asked, const Session& session) {
   const auto checked = check(asked);
   if (!checked) return report(session, checked.error());
-  const auto rank = [&] { return bench_allreduce(asked.bench, session.log); };
-  if (asked.ranks_per_host.empty()) return rank();
-  return run_local_ranks(local_hosts(asked), rank, session.log);
+  BenchOptions bench = asked.bench;
+  bench.algorithms = without_repeats(bench.algorithms);
+  const bool joins = asked.ranks_per_host.empty();
+  const std::vector<int> hosts = joins ? std::vector<int>{1} : local_hosts(asked);
+  const auto ranks = std::accumulate(hosts.begin(), hosts.end(), uint64_t{0});
+  const auto fits = check_memory(bench.max_bytes, ranks);
+  if (!fits) return report(session, fits.error());
+  const auto rank = [&] { return bench_allreduce(bench, session.log); };
+  return joins ? rank() : run_local_ranks(hosts, rank, session.log);
 }
 
 }  // namespace
@@ -95,7 +138,8 @@ void add_bench(CLI::App& app, Session& session) {
   allreduce->add_flag("--json", o.json, "Print JSON, schema 1");
   allreduce->footer(
       "Without --ranks-per-host the process joins the job of its launcher (torchrun, mpirun, "
-      "mpiexec, srun).");
+      "mpiexec, srun). Once a rank started here has failed, the others have 10 seconds to say what "
+      "they saw of it, and are then ended.");
   allreduce->callback(
       [asked, &session] { session.run = [asked, &session] { return run(*asked, session); }; });
 }

@@ -2,7 +2,7 @@
 // `crosstie bench allreduce` as one rank sees it. Speaks to the library through its public
 // header alone, as any user would.
 #include <fmt/format.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -84,6 +84,9 @@ class AllReduceBench {
     return row;
   }
 
+  // Whether any rank says so.
+  bool any(bool here) { return sum(here ? 1 : 0) > 0; }
+
   bool is_printer() const { return rank_ == 0; }
   int ranks() const { return ranks_; }
   int hosts() const { return crosstie_comm_hosts(comm_); }
@@ -155,7 +158,7 @@ double gigabytes_per_second(double bytes, double us) { return us > 0 ? bytes / u
 double bus_factor(int ranks) { return 2.0 * (ranks - 1) / ranks; }
 
 void print_header(const AllReduceBench& bench) {
-  fmt::print(
+  print(fmt::format(
       "# crosstie {} bench allreduce: {} ranks on {} hosts\n"
       "# algbw and busbw as nccl-tests define them, in 10^9 bytes a second. 'across' is what all "
       "ranks together put to\n"
@@ -170,7 +173,7 @@ void print_header(const AllReduceBench& bench) {
       "in-place", "across", "size", "count", "type", "redop", "root", "algorithm", "time", "algbw",
       "busbw", "#wrong", "time", "algbw", "busbw", "#wrong", "counted", "scheduled", "(B)",
       "(elements)", "", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "",
-      "(B)", "(B)");
+      "(B)", "(B)"));
 }
 
 std::string columns(const Row& row, const Timing& timing, int ranks) {
@@ -180,10 +183,10 @@ std::string columns(const Row& row, const Timing& timing, int ranks) {
 }
 
 void print_row(const Row& row, int ranks) {
-  fmt::print(" {:>12}{:>14}{:>9}{:>8}{:>7}{:>14}{}{}  {:>13} {:>13}{}\n", row.bytes, row.count,
-             "float", "sum", -1, row.algorithm, columns(row, row.out_of_place, ranks),
-             columns(row, row.in_place, ranks), row.counted, row.scheduled,
-             row.agree ? "" : "  DIFFER");
+  print(fmt::format(" {:>12}{:>14}{:>9}{:>8}{:>7}{:>14}{}{}  {:>13} {:>13}{}\n", row.bytes,
+                    row.count, "float", "sum", -1, row.algorithm,
+                    columns(row, row.out_of_place, ranks), columns(row, row.in_place, ranks),
+                    row.counted, row.scheduled, row.agree ? "" : "  DIFFER"));
   std::fflush(stdout);
 }
 
@@ -215,7 +218,7 @@ void print_json(const AllReduceBench& bench, const std::vector<Row>& rows) {
                                    {"ranks", bench.ranks()},
                                    {"hosts", bench.hosts()},
                                    {"results", list}};
-  fmt::print("{}\n", document.dump(2));
+  print(document.dump(2) + "\n");
 }
 
 std::vector<Row> run(AllReduceBench& bench, const BenchOptions& options) {
@@ -227,14 +230,23 @@ std::vector<Row> run(AllReduceBench& bench, const BenchOptions& options) {
     for (const std::string& algorithm : options.algorithms) {
       rows.push_back(bench.measure(algorithm, bytes));
       if (table) print_row(rows.back(), bench.ranks());
+      // Nobody reads on: all ranks leave together, so that none has to tell of another's end.
+      if (bench.any(table && std::ferror(stdout) != 0)) return rows;
     }
   if (bench.is_printer() && options.json) print_json(bench, rows);
   return rows;
 }
 
+int verdict(const std::vector<Row>& rows) {
+  for (const Row& row : rows)
+    if (row.out_of_place.wrong + row.in_place.wrong > 0 || !row.agree) return kFindings;
+  return kClean;
+}
+
 }  // namespace
 
 int bench_allreduce(const BenchOptions& options, const Log& log) {
+  signal(SIGPIPE, SIG_IGN);  // a rank that died of it would look like a crash to the others
   crosstie_comm_t* raw = nullptr;
   const auto give_up = [&log] {
     log.error("{}", crosstie_last_error());
@@ -247,9 +259,7 @@ int bench_allreduce(const BenchOptions& options, const Log& log) {
   const std::unique_ptr<crosstie_comm_t, DestroyComm> comm(raw);
   try {
     AllReduceBench bench(options, comm.get());
-    for (const Row& row : run(bench, options))
-      if (row.out_of_place.wrong + row.in_place.wrong > 0 || !row.agree) return kFindings;
-    return kClean;
+    return flushed(verdict(run(bench, options)), log);
   } catch (const CallFailed&) {
     return give_up();
   }

@@ -16,6 +16,7 @@ enum Exit : int {
   kFindings = 1,  // a check failed, a difference, wrong data
   kUsage = 2,
   kCouldNotLook = 3,  // a file, device or peer that should have answered did not
+  kReaderLeft = 141,  // 128 + SIGPIPE, as shells tell of a tool whose reader left
 };
 
 struct Session {
@@ -26,6 +27,14 @@ struct Session {
 
 // One line on stderr; returns the exit code that suits the error.
 int report(const Session& session, const Error& error);
+
+// To standard output; that it got there is checked once, at the end.
+void print(std::string_view text);
+// Data that did not get out is no success: the code to end with. Where the reader left, as `head`
+// does, nothing is said.
+int flushed(int code, const Log& log);
+// To a file, or standard output where it is "-". A regular file is replaced as a whole.
+Status write_output(const std::string& to, std::string_view text);
 
 // Each adds one subcommand.
 void add_topo(CLI::App& app, Session& session);

@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "command.h"
 #include "driver/drivers.h"
 #include "settings.h"
@@ -15,33 +16,42 @@ bool is_set(const OptionRow& row, const Environment& environment) {
   return environment.find(row.name) || (!row.alias.empty() && environment.find(row.alias));
 }
 
-// A block a variable, which a shell can read back: what is not set is commented out.
-void print_text(const std::vector<const OptionRow*>& rows, const Environment& environment) {
-  for (const OptionRow* row : rows) {
-    const bool set = is_set(*row, environment);
-    fmt::print("# {}\n# syntax: {}{}{}\n{}{}={}\n\n", row->doc, row->syntax(),
-               row->alias.empty() ? "" : "; also ", row->alias, set ? "" : "# ", row->name,
-               value_in_effect(*row, environment));
-  }
+// A block a variable, which a shell can read back: what is not set, or not right, is commented out.
+std::string block(const Setting& setting, bool set) {
+  const OptionRow& row = *setting.row;
+  const bool live = set && setting.valid;
+  return fmt::format(
+      "# {}\n# syntax: {}{}{}\n{}{}{}={}\n\n", row.doc, row.syntax(),
+      row.alias.empty() ? "" : "; also ", row.alias,
+      setting.valid ? "" : fmt::format("# wrong: {}\n", printable(setting.valid.error().text)),
+      live ? "" : "# ", row.name, shell_quoted(setting.value));
 }
 
-void print_json(const std::vector<const OptionRow*>& rows, const Environment& environment) {
+std::string text_of(const std::vector<Setting>& settings, const Environment& environment) {
+  std::string out;
+  for (const Setting& setting : settings) out += block(setting, is_set(*setting.row, environment));
+  return out;
+}
+
+std::string json_of(const std::vector<Setting>& settings, const Environment& environment) {
   nlohmann::json list = nlohmann::json::array();
-  for (const OptionRow* row : rows)
+  for (const auto& [row, value, valid] : settings)
     list.push_back({{"name", row->name},
                     {"alias", row->alias},
-                    {"value", value_in_effect(*row, environment)},
+                    {"value", value},
                     {"default", row->fallback},
                     {"set", is_set(*row, environment)},
+                    {"error", valid ? nlohmann::json() : nlohmann::json(valid.error().text)},
                     {"syntax", row->syntax()},
                     {"doc", row->doc}});
   const nlohmann::json document = {{"schema", kSchemaVersion}, {"variables", list}};
-  fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  return document.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 template <class Functions>
 void print_library(const char* name, const Result<Driver<Functions>>& driver) {
-  fmt::print("{:<10} {}\n", name, driver ? driver->version : "no: " + driver.error().text);
+  const std::string found = driver ? driver->version : "no: " + driver.error().text;
+  print(fmt::format("{:<10} {}\n", name, printable(found)));
 }
 
 // What would be opened at run time, here and now.
@@ -55,11 +65,20 @@ int print_libraries() {
 }
 
 int run(bool json, const Session& session) {
-  const auto rows = all_options();
-  json ? print_json(rows, session.environment) : print_text(rows, session.environment);
-  const auto unknown = unknown_variables(rows, session.environment);
-  for (const Unknown& u : unknown) session.log.warn("{}", to_text(u));
-  return unknown.empty() ? kClean : kFindings;
+  const auto settings = all_settings(session.environment);
+  const auto render = json ? json_of : text_of;
+  print(render(settings, session.environment));
+  int code = kClean;
+  for (const Setting& setting : settings) {
+    if (setting.valid) continue;
+    session.log.error("{}; it takes: {}", setting.valid.error().text, setting.row->syntax());
+    code = kFindings;
+  }
+  for (const Unknown& unknown : unknown_variables(all_options(), session.environment)) {
+    session.log.warn("{}", to_text(unknown));
+    code = kFindings;
+  }
+  return code;
 }
 
 }  // namespace

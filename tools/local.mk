@@ -3,6 +3,7 @@ tool_sources = \
   tools/bench.cc tools/bench.h tools/bench_allreduce.cc tools/bench_local.cc \
   tools/command.cc tools/command.h \
   tools/config.cc \
+  tools/output.cc \
   tools/topo.cc
 tool_cppflags = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
 tool_libs = src/api/libcrosstie.la src/libsettings.la $(topology_libs)

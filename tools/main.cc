@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,17 +18,10 @@ void keep_standard_streams() {
   for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= STDERR_FILENO;) fd = dup(fd);
 }
 
-// Data that did not get out is no success.
-int flushed(int code, const Session& session) {
-  if (std::cout.flush() && std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
-  session.log.error("standard output: cannot be written");
-  return kCouldNotLook;
-}
-
 // CLI11's own text on one line, so that logs stay greppable.
 int report_usage(const CLI::App& app, const CLI::ParseError& error, const Session& session) {
   if (error.get_exit_code() == 0)
-    return app.exit(error) == 0 ? kClean : kUsage;  // --help, --version
+    return flushed(app.exit(error) == 0 ? kClean : kUsage, session.log);  // --help, --version
   std::string text = error.what();
   for (char& c : text)
     if (c == '\n') c = ' ';
@@ -50,7 +44,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error, session);
   }
-  return flushed(session.run(), session);
+  return flushed(session.run(), session.log);
 }
 
 }  // namespace
@@ -58,6 +52,7 @@ int run(int argc, char** argv) {
 }  // namespace crosstie::tools
 
 int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_DFL);  // whose reader leaves ends quietly, whatever the parent ignores
   crosstie::tools::keep_standard_streams();
   try {
     return crosstie::tools::run(argc, argv);

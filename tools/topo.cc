@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 
@@ -49,27 +48,6 @@ Result<Topology> look(const TopoOptions& options, bool given) {
                                      : read_synthetic(options.input);
 }
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-Status write_all(std::FILE* file, const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0)
-    return fail_errno(Code::io, "cannot be written");
-  return {};
-}
-
-Status write_text(const std::string& to, const std::string& text) {
-  if (to == "-") {
-    const Status written = write_all(stdout, text);
-    return written ? written : pass(written, "standard output");
-  }
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(to.c_str(), "we"));
-  const Status written = file ? write_all(file.get(), text)
-                              : Status(fail_errno(Code::io, "cannot be opened for writing"));
-  return written ? written : pass(written, to);
-}
-
 // Whatever the reason: what was asked for could not be looked at.
 int could_not_look(const Session& session, const Error& error) {
   session.log.error("{}", error.text);
@@ -81,7 +59,7 @@ int run_topo(const TopoOptions& options, bool given, const Session& session) {
   if (!topology) return could_not_look(session, topology.error());
   const bool json = options.json || options.output.ends_with(".json");
   const Status written =
-      write_text(options.output, json ? json_text(*topology) : tree_text(*topology));
+      write_output(options.output, json ? json_text(*topology) : tree_text(*topology));
   return written ? kClean : could_not_look(session, written.error());
 }
 

@@ -40,8 +40,9 @@ bool Tuner::stands_aside(const Environment& environment) const {
 TunerMode Tuner::read_mode(const Environment& environment) const {
   const auto options = read_options<TunerOptions>(kTunerOptions, environment);
   if (options) return options->mode;
-  log_.warn("{}; using {}", options.error().text, kTunerOptions[0].fallback);
-  return TunerOptions{}.mode;
+  // Whoever set it meant to change what the tuner does; off is the one answer that cannot surprise.
+  log_.warn("{}; the tuner stands aside", options.error().text);
+  return TunerMode::off;
 }
 
 void Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table) {

@@ -9,6 +9,7 @@ src_base_libbase_la_SOURCES = \
   src/base/identity.cc src/base/identity.h \
   src/base/log.cc src/base/log.h \
   src/base/options.cc src/base/options.h \
+  src/base/printable.cc src/base/printable.h \
   src/base/result.cc src/base/result.h \
   src/base/units.cc src/base/units.h \
   src/base/words.h

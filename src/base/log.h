@@ -47,7 +47,8 @@ class Log {
   Sink sink_;
 };
 
-// "crosstie: warning: TEXT" on stderr, one write(2) a line so that ranks do not mix theirs.
+// "crosstie: warning: TEXT" on stderr, made printable; one write(2) a line so that ranks
+// do not mix theirs.
 Log stderr_log(Level threshold);
 
 }  // namespace crosstie

@@ -47,6 +47,8 @@ Status parse_value(std::string_view text, bool& value) {
 
 Status parse_value(std::string_view text, int& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    return fail(Code::invalid, "'{}' is out of range", text);
   if (error != std::errc() || end != text.data() + text.size())
     return fail(Code::invalid, "'{}' is not a whole number", text);
   return {};

@@ -14,9 +14,8 @@ struct Unit {
 };
 constexpr std::array<Unit, 6> kDurations = {
     {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
-
-// 31 years: a deadline that far off can still be counted in 64 bits.
-constexpr double kLongest = 1e18;
+// Ten years: a deadline so far ahead still fits the clock's 64 bits of nanoseconds.
+constexpr double kLongest = 87600 * 3600e9;
 
 // The exponent of 1024 of a size's suffix, or -1.
 int size_power(std::string_view suffix) {
@@ -33,10 +32,11 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const int power = size_power(text.substr(static_cast<size_t>(end - text.data())));
-  if (error != std::errc() || power < 0)
-    return fail(Code::invalid, "'{}' is not a size; write a number with K, M, G or T, as 64M", text);
+  if (error == std::errc::invalid_argument || power < 0)
+    return fail(Code::invalid, "'{}' is not a size; write a number with K, M, G or T, as 64M",
+                text);
   const int shift = 10 * power;
-  if (number << shift >> shift != number)
+  if (error != std::errc() || number << shift >> shift != number)
     return fail(Code::invalid, "'{}' is more than 2^64 bytes", text);
   return number << shift;
 }
@@ -45,11 +45,14 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view suffix = text.substr(static_cast<size_t>(end - text.data()));
-  if (error == std::errc() && number >= 0)
+  if (error != std::errc::invalid_argument && number >= 0)
     for (const Unit& unit : kDurations)
-      if ((suffix == unit.suffix || (suffix.empty() && unit.suffix == "s")) &&
-          number * unit.nanoseconds <= kLongest)
-        return std::chrono::nanoseconds(std::llround(number * unit.nanoseconds));
+      if (suffix == unit.suffix || (suffix.empty() && unit.suffix == "s")) {
+        const double nanoseconds = number * unit.nanoseconds;
+        if (error != std::errc() || !(nanoseconds <= kLongest))
+          return fail(Code::invalid, "'{}' is out of range; at most 87600h", text);
+        return std::chrono::nanoseconds(std::llround(nanoseconds));
+      }
   return fail(Code::invalid, "'{}' is not a duration; write a number with us, ms, s, m or h", text);
 }
 

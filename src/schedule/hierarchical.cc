@@ -156,6 +156,7 @@ Program Hierarchy::program(uint32_t rank) const {
   const Role me = role(place.host, place.local);
   if (me.stages() == 0) return copy_in_to_out();
   Program program;
+  program.sources.reserve(size_t{me.owned} * (me.group + 2 * size_t{me.hosts}));
   if (me.group > 1) add_scatter(program, me);
   if (me.hosts > 1) add_rings(program, me);
   if (me.group > 1) add_gather(program, me);

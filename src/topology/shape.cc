@@ -45,22 +45,20 @@ Result<Shape> Shape::make(const Facts& facts) {
   return shape;
 }
 
-Shape Shape::regular(uint32_t hosts, uint32_t ranks_per_host) {
+Result<Shape> Shape::regular(uint32_t hosts, uint32_t ranks_per_host) {
+  const uint64_t ranks = uint64_t{hosts} * ranks_per_host;
+  if (ranks == 0 || ranks > kMostRanks)
+    return fail(Code::invalid, "{} hosts of {} ranks; a shape has from 1 to {} ranks", hosts,
+                ranks_per_host, kMostRanks);
   Facts facts;
-  ranks_per_host = std::max(ranks_per_host, 1u);
-  for (uint32_t rank = 0; rank < std::max(hosts, 1u) * ranks_per_host; rank++)
-    facts.host_of.push_back(rank / ranks_per_host);
-  return make(facts).value();
+  facts.host_of.reserve(ranks);
+  for (uint32_t rank = 0; rank < ranks; rank++) facts.host_of.push_back(rank / ranks_per_host);
+  return make(facts);
 }
 
 uint32_t Shape::most_ranks_on_a_host() const {
   const auto fewer = [](const Host& a, const Host& b) { return a.ranks.size() < b.ranks.size(); };
   return static_cast<uint32_t>(std::max_element(hosts_.begin(), hosts_.end(), fewer)->ranks.size());
-}
-
-uint32_t Shape::fewest_ranks_on_a_host() const {
-  const auto fewer = [](const Host& a, const Host& b) { return a.ranks.size() < b.ranks.size(); };
-  return static_cast<uint32_t>(std::min_element(hosts_.begin(), hosts_.end(), fewer)->ranks.size());
 }
 
 uint64_t Shape::digest() const {

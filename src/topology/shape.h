@@ -13,6 +13,9 @@ namespace crosstie {
 
 class Shape {
  public:
+  // Far above any cluster: the largest of 2025 have some 10^5 GPUs.
+  static constexpr uint64_t kMostRanks = 1 << 24;
+
   struct Host {
     std::vector<uint32_t> ranks;   // ascending
     std::vector<Bandwidth> rails;  // one per rail; empty: unknown
@@ -33,8 +36,9 @@ class Shape {
     std::vector<std::vector<Bandwidth>> rails_of_host;
   };
   static Result<Shape> make(const Facts& facts);
-  // hosts x ranks_per_host ranks, both at least 1, host by host; each host one domain, no rails.
-  static Shape regular(uint32_t hosts, uint32_t ranks_per_host);
+  // hosts x ranks_per_host ranks, host by host; each host one domain, no rails. Fails where there
+  // would be none, or more than kMostRanks.
+  static Result<Shape> regular(uint32_t hosts, uint32_t ranks_per_host);
 
   uint32_t ranks() const { return static_cast<uint32_t>(places_.size()); }
   const std::vector<Host>& hosts() const { return hosts_; }
@@ -42,7 +46,6 @@ class Shape {
   bool same_host(uint32_t a, uint32_t b) const { return places_[a].host == places_[b].host; }
   uint32_t domains() const { return domains_; }
   uint32_t most_ranks_on_a_host() const;
-  uint32_t fewest_ranks_on_a_host() const;
   uint64_t digest() const;
 
  private:

@@ -98,9 +98,9 @@ for setting in NCCL_ALGO=ring NCCL_PROTO=simple; do
   check "$setting: the tuner says nothing else" said user 1 'crosstie: '
   rm -r "$work/user"
 done
-check "bad value: the job runs" run bad 3 2 CROSSTIE_TUNER=wild --
-check "bad value: a warning names it" said bad 1 "WARN crosstie: CROSSTIE_TUNER: 'wild' is none of off.shadow.act; using act"
-check "bad value: the default holds" obeyed bad
+check "bad value: the job runs" run bad 3 2 CROSSTIE_TUNER=wild -- $all
+check "bad value: a warning names it" said bad 1 "WARN crosstie: CROSSTIE_TUNER: 'wild' is none of off.shadow.act; the tuner stands aside"
+check "bad value: NCCL's choice stands" same bad 3x2.off
 check "3 communicators of one node: run" run rounds1 1 2 -- --rounds 3
 check "3 communicators of one node: each has its tuner" said rounds1 3 'crosstie: tuner act: '
 check "3 communicators of 3 nodes: run" run rounds3 3 2 -- --rounds 3

@@ -4,6 +4,7 @@
 // of host it is part, "hosts" how many of a kind there are.
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "topology/format/formats.h"
 
 namespace crosstie {
@@ -14,15 +15,16 @@ using Json = nlohmann::ordered_json;
 // Goes up with every change that an old reader would stumble over.
 constexpr int kSchemaVersion = 1;
 
-Json plain(const std::string& value) { return value; }
+// JSON can hold no text that is not Unicode; printable() keeps two such texts apart.
+Json plain(const std::string& value) { return is_utf8(value) ? value : printable(value); }
 Json plain(double value) { return value; }
 Json plain(int value) { return value; }
 Json plain(bool value) { return value; }
 Json plain(Bandwidth value) { return value.bytes_per_second / 1e9; }
 Json plain(Seconds value) { return value.count() * 1e6; }
 Json plain(const CpuModel& value) {
-  return {{"arch", value.arch},
-          {"vendor", value.vendor},
+  return {{"arch", plain(value.arch)},
+          {"vendor", plain(value.vendor)},
           {"family", value.family},
           {"model", value.model}};
 }
@@ -35,15 +37,15 @@ void put(Json& out, const char* key, const Property<T>& property) {
 Json identity_json(const Identity& id) {
   Json out = Json::object();
   if (id.bdf) out["bdf"] = to_text(*id.bdf);
-  if (!id.uuid.empty()) out["uuid"] = id.uuid;
+  if (!id.uuid.empty()) out["uuid"] = plain(id.uuid);
   if (id.guid) out["guid"] = fmt::format("0x{:016x}", *id.guid);
   if (id.number) out["number"] = *id.number;
-  if (!id.name.empty()) out["name"] = id.name;
+  if (!id.name.empty()) out["name"] = plain(id.name);
   return out;
 }
 
 Json device_json(const Device& d, size_t id, size_t first, size_t machine) {
-  Json out = {{"id", id}, {"machine", machine}, {"type", name(d.kind)}, {"name", d.label}};
+  Json out = {{"id", id}, {"machine", machine}, {"type", name(d.kind)}, {"name", plain(d.label)}};
   out["parent"] = d.parent == kNoDevice ? Json() : Json(first + d.parent);
   out["identity"] = identity_json(d.identity);
   put(out, "model", d.model);
@@ -67,8 +69,8 @@ Json link_json(const Link& link, size_t first) {
 }
 
 Json gap_json(const Gap& gap, size_t machine) {
-  Json out = {{"machine", machine}, {"device", gap.device}, {"missing", gap.missing}};
-  out["assumed"] = gap.assumed.empty() ? Json() : Json(gap.assumed);
+  Json out = {{"machine", machine}, {"device", plain(gap.device)}, {"missing", plain(gap.missing)}};
+  out["assumed"] = gap.assumed.empty() ? Json() : plain(gap.assumed);
   return out;
 }
 
@@ -92,15 +94,17 @@ std::string json_text(const Topology& topology) {
     const auto index = static_cast<size_t>(place - machines.begin());
     if (place == machines.end()) {
       machines.push_back(m);
-      out["hosts"].push_back(
-          {{"machine", index}, {"name", m->name()}, {"source", m->source()}, {"count", 0}});
+      out["hosts"].push_back({{"machine", index},
+                              {"name", plain(m->name())},
+                              {"source", plain(m->source())},
+                              {"count", 0}});
       add_machine(out, *m, index);
     }
     Json& count = out["hosts"][index]["count"];
     count = count.get<size_t>() + 1;
   }
-  // A file may hold names that are no UTF-8; they are shown with replacement characters.
-  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  // In ASCII, so that it may be shown on a terminal too.
+  return out.dump(1, ' ', true) + "\n";
 }
 
 }  // namespace crosstie

@@ -32,7 +32,9 @@
 #pragma GCC diagnostic pop
 
 #include <algorithm>
+#include <set>
 
+#include "base/printable.h"
 #include "topology/builder.h"
 #include "topology/format/formats.h"
 
@@ -40,6 +42,7 @@ namespace crosstie {
 namespace {
 
 constexpr Provenance kFile = Provenance::file;
+constexpr int64_t kMostGpu = 1023;  // of a host
 
 class Reader {
  public:
@@ -57,12 +60,14 @@ class Reader {
 
   // The first mistake stays; what follows it is read as empty.
   void mistake(const toml::node& at, std::string what);
+  void once(const toml::node& at, std::string what);
   void allow(const toml::table& table, std::string_view place,
              std::initializer_list<std::string_view> keys);
   const toml::table& table(std::string_view key, std::initializer_list<std::string_view> keys);
   template <class T>
   T need(const toml::table& in, std::string_view key);
-  int64_t need_count(const toml::table& in, std::string_view key, int64_t most);
+  template <class T>
+  T need_number(const toml::table& in, std::string_view key, T least, T most);
   const toml::array& list(const toml::table& in, std::string_view key);
   void set_pcie(Device& device, const toml::table& in, std::string_view speed,
                 std::string_view lanes);
@@ -73,11 +78,20 @@ class Reader {
   Builder builder_;
   Status status_;
   std::vector<uint32_t> numa_nodes_;
-  std::vector<uint32_t> nvswitches_;
+  struct NvSwitch {
+    uint32_t device, links;  // links of each GPU to it
+  };
+  std::vector<NvSwitch> nvswitches_;
+  std::set<std::string> used_;  // what may be listed once
 };
 
 void Reader::mistake(const toml::node& at, std::string what) {
   if (status_) status_ = fail(Code::invalid, "line {}: {}", at.source().begin.line, what);
+}
+
+void Reader::once(const toml::node& at, std::string what) {
+  const auto [place, is_new] = used_.insert(std::move(what));
+  if (!is_new) mistake(at, fmt::format("{} is listed twice", *place));
 }
 
 void Reader::allow(const toml::table& table, std::string_view place,
@@ -112,11 +126,13 @@ T Reader::need(const toml::table& in, std::string_view key) {
   return value.value_or(T{});
 }
 
-int64_t Reader::need_count(const toml::table& in, std::string_view key, int64_t most) {
-  const auto count = need<int64_t>(in, key);
-  if (status_ && (count < 1 || count > most))
-    mistake(*in.get(key), fmt::format("'{}' must be from 1 to {}", key, most));
-  return status_ ? count : 0;
+// Numbers are checked here; what is wrong reads as the least.
+template <class T>
+T Reader::need_number(const toml::table& in, std::string_view key, T least, T most) {
+  const T number = need<T>(in, key);
+  if (number >= least && number <= most) return number;
+  if (status_) mistake(*in.get(key), fmt::format("'{}' must be from {} to {}", key, least, most));
+  return least;
 }
 
 const toml::array& Reader::list(const toml::table& in, std::string_view key) {
@@ -129,11 +145,8 @@ const toml::array& Reader::list(const toml::table& in, std::string_view key) {
 
 void Reader::set_pcie(Device& device, const toml::table& in, std::string_view speed,
                       std::string_view lanes) {
-  const auto gigatransfers = need<double>(in, speed);
-  if (status_ && !(gigatransfers > 0 && gigatransfers < 1e4))
-    mistake(*in.get(speed), fmt::format("'{}' must be a speed in GT/s", speed));
-  device.pcie_speed = known(gigatransfers, kFile);
-  device.pcie_lanes = known(static_cast<int>(need_count(in, lanes, 64)), kFile);
+  device.pcie_speed = known(need_number(in, speed, 1.0, 1024.0), kFile);  // GT/s
+  device.pcie_lanes = known(static_cast<int>(need_number<int64_t>(in, lanes, 1, 64)), kFile);
 }
 
 Result<Machine> Reader::read() {
@@ -155,10 +168,10 @@ void Reader::read_cpus() {
   const toml::table& in = table("cpu", {"sockets", "numa_per_socket", "arch", "vendor", "model",
                                         "family", "model_number", "source"});
   const CpuModel model{need<std::string>(in, "arch"), need<std::string>(in, "vendor"),
-                       static_cast<int>(need<int64_t>(in, "family")),
-                       static_cast<int>(need<int64_t>(in, "model_number"))};
-  const auto sockets = need_count(in, "sockets", 64);
-  const auto per_socket = need_count(in, "numa_per_socket", 16);
+                       static_cast<int>(need_number<int64_t>(in, "family", 0, 1 << 20)),
+                       static_cast<int>(need_number<int64_t>(in, "model_number", 0, 1 << 20))};
+  const auto sockets = need_number<int64_t>(in, "sockets", 1, 64);
+  const auto per_socket = need_number<int64_t>(in, "numa_per_socket", 1, 16);
   for (uint32_t socket = 0; socket < sockets; socket++) {
     Device cpu{.kind = DeviceKind::cpu};
     cpu.identity.number = socket;
@@ -174,9 +187,20 @@ void Reader::read_cpus() {
 }
 
 void Reader::read_nvswitches() {
-  const toml::table& in = table("nvlink", {"links_to_switch", "source"});
-  for (size_t i = 0; i < list(in, "links_to_switch").size(); i++)
-    nvswitches_.push_back(builder_.see({.kind = DeviceKind::nvswitch}));
+  constexpr size_t kMostSwitches = 64;
+  constexpr int64_t kMostLinks = 1024;  // GPUs of 2025 have 18 in all
+  const toml::array& counts =
+      list(table("nvlink", {"links_to_switch", "source"}), "links_to_switch");
+  if (counts.size() > kMostSwitches)
+    return mistake(counts, fmt::format("'links_to_switch' lists more than {}", kMostSwitches));
+  for (const toml::node& node : counts) {
+    const auto links = node.value_exact<int64_t>().value_or(0);
+    if (links < 1 || links > kMostLinks)
+      return mistake(node,
+                     fmt::format("'links_to_switch' must hold numbers from 1 to {}", kMostLinks));
+    nvswitches_.push_back(
+        {builder_.see({.kind = DeviceKind::nvswitch}), static_cast<uint32_t>(links)});
+  }
 }
 
 void Reader::read_pcie_switch(const toml::table& group) {
@@ -198,19 +222,18 @@ void Reader::read_gpu(const toml::node& number, uint32_t parent) {
   const toml::table& in =
       table("gpu", {"model", "compute_capability", "pcie_gt_s", "pcie_lanes", "source"});
   Device gpu{.kind = DeviceKind::gpu, .parent = parent};
-  if (!number.is_integer()) return mistake(number, "'gpus' must hold numbers");
-  gpu.label = fmt::format("gpu{}", number.as_integer()->get());
+  const auto index = number.value_exact<int64_t>().value_or(-1);
+  if (index < 0 || index > kMostGpu)
+    return mistake(number, fmt::format("'gpus' must hold numbers from 0 to {}", kMostGpu));
+  gpu.label = fmt::format("gpu{}", index);
+  once(number, gpu.label);
   gpu.model = known(need<std::string>(in, "model"), kFile);
   gpu.compute_capability =
-      known(static_cast<int>(need_count(in, "compute_capability", 1000)), kFile);
+      known(static_cast<int>(need_number<int64_t>(in, "compute_capability", 1, 1000)), kFile);
   set_pcie(gpu, in, "pcie_gt_s", "pcie_lanes");
   const uint32_t here = builder_.see(gpu);
-  for (size_t i = 0; i < nvswitches_.size(); i++) {
-    const auto& counts = *root_["nvlink"]["links_to_switch"].as_array();
-    const auto count = counts[i].value<int64_t>().value_or(0);
-    if (count < 1 || count > 1000) return mistake(counts[i], "must be a number of links");
-    builder_.link(here, nvswitches_[i], {LinkType::nvlink, static_cast<uint32_t>(count)});
-  }
+  for (const NvSwitch& to : nvswitches_)
+    builder_.link(here, to.device, {LinkType::nvlink, to.links});
 }
 
 void Reader::read_nic(const toml::node& nic, uint32_t parent) {
@@ -224,28 +247,16 @@ void Reader::read_nic(const toml::node& nic, uint32_t parent) {
     const auto bdf = parse_bdf(*text);
     if (!bdf) return mistake(nic, bdf.error().text);
     function.identity.bdf = *bdf;
+    once(nic, fmt::format("bdf {}", to_text(*bdf)));
   }
   function.model = known(need<std::string>(in, "model"), kFile);
   set_pcie(function, in, "pcie_gt_s", "pcie_lanes");
   Device port{.kind = DeviceKind::port, .parent = builder_.see(function)};
   port.identity.name = need<std::string>(names, "name");
+  once(nic, port.identity.name);
   port.identity.number = 1;
-  const auto rate = gigabits(need<double>(in, "gigabits_per_second"));
-  if (!(rate > gigabits(0))) return mistake(in, "'gigabits_per_second' must be above 0");
-  port.line_rate = known(rate, kFile);
+  port.line_rate = known(gigabits(need_number(in, "gigabits_per_second", 0.001, 1e6)), kFile);
   builder_.see(port);
-}
-
-// toml++ quotes the text it stumbled over, line ends and all.
-std::string on_one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return out;
 }
 
 }  // namespace
@@ -260,7 +271,7 @@ Result<Machine> read_machine_toml(std::string_view text, std::string source) {
     return Reader(root, std::move(source)).read();
   } catch (const toml::parse_error& error) {
     return fail(Code::invalid, "line {}: {}", error.source().begin.line,
-                on_one_line(error.description()));
+                printable(error.description()));
   } catch (const std::exception& error) {
     return fail(Code::invalid, "cannot be read as TOML: {}", error.what());
   }

@@ -4,8 +4,11 @@
 // spelling (one blank between attributes, no entities); we read whatever is XML.
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <pugixml.hpp>
 
+#include "base/printable.h"
 #include "topology/builder.h"
 #include "topology/format/formats.h"
 #include "topology/rates.h"
@@ -19,10 +22,24 @@ using pugi::xml_node;
 // levels); keeps recursion bounded whatever the file says.
 constexpr int kDeepest = 64;
 
-// Of one bundle; GPUs of 2025 have 18 links in all.
-constexpr uint32_t kMostLinks = 1024;
-
 constexpr Provenance kFile = Provenance::file;
+
+// What a number of the file may be at most. Bounds against slips, each far above what is built:
+// GPUs of 2025 have 18 links, PCIe 7 runs at 128 GT/s, network ports reach 800 Gb/s.
+struct Bounds {
+  double least, most;
+};
+constexpr Bounds kNuma{-1, 1 << 20};  // NCCL writes -1 where it does not know
+constexpr Bounds kCpuModel{0, 1 << 20};
+constexpr Bounds kPcieSpeed{0, 1024};  // GT/s; 0: not known, as of the width
+constexpr Bounds kPcieWidth{0, 64};
+constexpr Bounds kCapability{0, 1000};
+constexpr Bounds kFlag{-1, 1};  // NCCL takes -1 for not known
+constexpr Bounds kLinks{0, 1024};
+constexpr Bounds kLinkSpeed{0, 1e8};   // MB/s
+constexpr Bounds kPortSpeed{-1, 1e9};  // Mb/s; Linux writes -1 where there is no carrier
+constexpr Bounds kPort{0, 65535};
+constexpr Bounds kLatency{0, 1e9};  // microseconds
 
 struct Element {
   std::string_view name;
@@ -78,8 +95,13 @@ class Reader {
   void read_net(const xml_node& net, uint32_t device);
   void read_pcilink(const xml_node& link, uint32_t device);
 
-  DeviceKind kind_of(const xml_node& pci) const;
-  Device pci_function(const xml_node& pci, uint32_t parent) const;
+  DeviceKind kind_of(const xml_node& pci);
+  Device pci_function(const xml_node& pci, uint32_t parent);
+  std::optional<double> number(const xml_node& node, const char* attribute, Bounds bounds);
+  int whole(const xml_node& node, const char* attribute, Bounds bounds, int otherwise = 0);
+  uint64_t code(const xml_node& node, const char* attribute, int bits);
+  Property<bool> flag(const xml_node& node, const char* attribute);
+  void mistake(const xml_node& node, const char* attribute, std::string_view what);
   Status same_host(const xml_node& cpu);
   void unknown(const xml_node& node);
   void check_attributes(const xml_node& node);
@@ -88,6 +110,7 @@ class Reader {
   const Lines& lines_;
   Builder builder_;
   std::string host_hash_;
+  Status status_;              // the first number that cannot be
   uint32_t numa_ = kNoDevice;  // that of the cpu element being read
 };
 
@@ -96,24 +119,56 @@ std::optional<Bdf> address(const xml_node& node, const char* attribute) {
   return bdf ? std::optional(*bdf) : std::nullopt;
 }
 
-uint64_t whole(const xml_node& node, const char* attribute) {
-  return node.attribute(attribute).as_ullong();
-}
-
-// 0 where there is no number or an absurd one: "inf" and 1e308 parse too.
-double positive(const xml_node& node, const char* attribute) {
-  const double value = node.attribute(attribute).as_double();
-  return value > 0 && value < 1e12 ? value : 0;
-}
-
 template <class T>
 Property<T> if_positive(T value) {
   return value > T{} ? known(value, kFile) : Property<T>{};
 }
 
-Property<bool> flag(const xml_node& node, const char* attribute) {
-  const auto found = node.attribute(attribute);
-  return found ? known(found.as_int() != 0, kFile) : Property<bool>{};
+// What stands for "not known": sysfs writes "Unknown", NCCL nothing at all.
+bool tells_nothing(std::string_view text) { return text.empty() || text.starts_with("Unknown"); }
+
+// Numbers are read here and nowhere else. What follows one is its unit ("16.0 GT/s PCIe").
+std::optional<double> Reader::number(const xml_node& node, const char* attribute, Bounds bounds) {
+  const std::string_view text = node.attribute(attribute).value();
+  if (tells_nothing(text)) return std::nullopt;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool ends = end == text.data() + text.size() || *end == ' ';
+  if (error == std::errc::invalid_argument || !ends || !(value >= bounds.least) ||
+      !(value <= bounds.most) || error != std::errc()) {
+    mistake(node, attribute, fmt::format("is no number from {} to {}", bounds.least, bounds.most));
+    return std::nullopt;
+  }
+  return value;
+}
+
+int Reader::whole(const xml_node& node, const char* attribute, Bounds bounds, int otherwise) {
+  const auto value = number(node, attribute, bounds);
+  if (value && *value != std::floor(*value)) mistake(node, attribute, "is no whole number");
+  return value ? static_cast<int>(*value) : otherwise;
+}
+
+// Bits in hexadecimal digits.
+uint64_t Reader::code(const xml_node& node, const char* attribute, int bits) {
+  std::string_view text = node.attribute(attribute).value();
+  if (tells_nothing(text)) return 0;
+  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size() || (bits < 64 && value >> bits != 0))
+    mistake(node, attribute, fmt::format("is no hexadecimal number of {} bits", bits));
+  return value;
+}
+
+Property<bool> Reader::flag(const xml_node& node, const char* attribute) {
+  const int value = whole(node, attribute, kFlag, -1);
+  return value < 0 ? Property<bool>{} : known(value == 1, kFile);
+}
+
+void Reader::mistake(const xml_node& node, const char* attribute, std::string_view what) {
+  if (status_)
+    status_ = fail(Code::invalid, "line {}: <{}>: {}=\"{}\" {}", line(node), node.name(), attribute,
+                   printable(node.attribute(attribute).value()), what);
 }
 
 Result<Machine> Reader::read(const xml_node& system) {
@@ -130,6 +185,7 @@ Result<Machine> Reader::read(const xml_node& system) {
       return pass(read);
     }
   }
+  if (!status_) return pass(status_);
   if (builder_.empty()) return fail(Code::invalid, "describes no cpu, hence nothing");
   return std::move(builder_).build();
 }
@@ -149,13 +205,12 @@ Status Reader::read_cpu(const xml_node& cpu) {
   if (const Status same = same_host(cpu); !same) return same;
   check_attributes(cpu);
   Device numa{.kind = DeviceKind::numa};
-  if (const int number = cpu.attribute("numaid").as_int(-1); number >= 0)
+  if (const int number = whole(cpu, "numaid", kNuma, -1); number >= 0)
     numa.identity.number = static_cast<uint32_t>(number);
   if (cpu.attribute("arch") || cpu.attribute("vendor"))
-    numa.cpu =
-        known(CpuModel{cpu.attribute("arch").value(), cpu.attribute("vendor").value(),
-                       cpu.attribute("familyid").as_int(), cpu.attribute("modelid").as_int()},
-              kFile);
+    numa.cpu = known(CpuModel{cpu.attribute("arch").value(), cpu.attribute("vendor").value(),
+                              whole(cpu, "familyid", kCpuModel), whole(cpu, "modelid", kCpuModel)},
+                     kFile);
   numa_ = builder_.see(numa);
   if (!numa.identity.number) builder_.gap(numa_, "the number of this NUMA node is not known");
   for (const xml_node& child : cpu.children()) {
@@ -172,23 +227,23 @@ Status Reader::read_cpu(const xml_node& cpu) {
 }
 
 // NCCL's prefixes; 0x12 (processing accelerator) is how AMD's MI300 presents itself.
-DeviceKind Reader::kind_of(const xml_node& pci) const {
-  const uint64_t code = whole(pci, "class");
-  if (pci.child("gpu") || has_class(code, 0x03, 8) || has_class(code, 0x12, 8))
+DeviceKind Reader::kind_of(const xml_node& pci) {
+  const uint64_t kind = code(pci, "class", 24);
+  if (pci.child("gpu") || has_class(kind, 0x03, 8) || has_class(kind, 0x12, 8))
     return DeviceKind::gpu;
-  if (has_class(code, 0x02, 8)) return DeviceKind::nic;
-  if (has_class(code, 0x0680, 16)) return DeviceKind::nvswitch;
-  return pci.child("nic") && !has_class(code, 0x06, 8) ? DeviceKind::nic : DeviceKind::pci_switch;
+  if (has_class(kind, 0x02, 8)) return DeviceKind::nic;
+  if (has_class(kind, 0x0680, 16)) return DeviceKind::nvswitch;
+  return pci.child("nic") && !has_class(kind, 0x06, 8) ? DeviceKind::nic : DeviceKind::pci_switch;
 }
 
-Device Reader::pci_function(const xml_node& pci, uint32_t parent) const {
+Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   Device d{.kind = kind_of(pci), .parent = parent};
   d.identity.bdf = address(pci, "busid");
-  d.pcie_speed = if_positive(positive(pci, "link_speed"));
-  d.pcie_lanes = if_positive(pci.attribute("link_width").as_int());
+  d.pcie_speed = if_positive(number(pci, "link_speed", kPcieSpeed).value_or(0));
+  d.pcie_lanes = if_positive(whole(pci, "link_width", kPcieWidth));
   if (const xml_node gpu = pci.child("gpu")) {
     d.label = fmt::format("gpu{}", gpu.attribute("dev").value());
-    d.compute_capability = if_positive(gpu.attribute("sm").as_int());
+    d.compute_capability = if_positive(whole(gpu, "sm", kCapability));
     d.gpu_direct = flag(gpu, "gdr");
   }
   return d;
@@ -202,9 +257,9 @@ Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
   const uint32_t device = builder_.see(pci_function(pci, parent));
   if (!address(pci, "busid"))
     builder_.gap(device, fmt::format("its busid in line {} is no PCI address", line(pci)));
+  const uint64_t kind = code(pci, "class", 24);
   const bool is_switch = kind_of(pci) == DeviceKind::pci_switch;
-  if (is_switch && !has_class(whole(pci, "class"), 0x0604, 16) &&
-      !has_class(whole(pci, "class"), 0x0801, 16))
+  if (is_switch && !has_class(kind, 0x0604, 16) && !has_class(kind, 0x0801, 16))
     builder_.gap(device, "its class tells neither GPU, NIC nor bridge", "a PCIe switch");
   const uint32_t container = kind_of(pci) == DeviceKind::nvswitch ? parent : device;
   for (const xml_node& child : pci.children())
@@ -249,22 +304,22 @@ void Reader::read_gpu_link(const xml_node& link, uint32_t device) {
 
 void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
   check_attributes(link);
-  const uint64_t code = whole(link, "tclass");
-  const uint32_t count = link.attribute("count").as_uint(1);
+  const uint64_t kind = code(link, "tclass", 24);
+  const auto count = static_cast<uint32_t>(whole(link, "count", kLinks, 1));
   const auto target = address(link, "target");
-  if (count == 0 || count > kMostLinks)
-    return builder_.gap(device, fmt::format("a link with count {}", count), "no such link");
-  if (has_class(code, 0x068001, 24)) return builder_.link(device, numa_, {type, count});
+  if (count == 0) return builder_.gap(device, "a link with count 0", "no such link");
+  if (has_class(kind, 0x068001, 24)) return builder_.link(device, numa_, {type, count});
   if (!target) return builder_.gap(device, "a link whose target is no PCI address", "no such link");
-  const bool to_switch = has_class(code, 0x0680, 16);
+  const bool to_switch = has_class(kind, 0x0680, 16);
   builder_.link_to_address(device, *target, to_switch ? DeviceKind::nvswitch : DeviceKind::gpu,
                            {type, count});
 }
 
 void Reader::read_c2c(const xml_node& link, uint32_t device) {
   check_attributes(link);
-  const uint32_t count = std::clamp(link.attribute("count").as_uint(1), 1u, kMostLinks);
-  const auto rate = if_positive(gigabytes(positive(link, "bw") * count / 1000));
+  const auto count = static_cast<uint32_t>(std::max(whole(link, "count", kLinks, 1), 1));
+  const double each = number(link, "bw", kLinkSpeed).value_or(0);
+  const auto rate = if_positive(gigabytes(each * count / 1000));
   builder_.link(device, numa_, {LinkType::c2c, count, rate});
 }
 
@@ -291,10 +346,11 @@ void Reader::read_net(const xml_node& net, uint32_t device) {
   check_attributes(net);
   Device port{.kind = DeviceKind::port, .parent = device};
   port.identity.name = net.attribute("name").value();
-  port.identity.number = net.attribute("port").as_uint();
-  if (const uint64_t guid = whole(net, "guid"); guid != 0) port.identity.guid = guid;
-  port.line_rate = if_positive(gigabits(positive(net, "speed") / 1000));
-  if (net.attribute("latency")) port.latency = known(microseconds(positive(net, "latency")), kFile);
+  port.identity.number = static_cast<uint32_t>(whole(net, "port", kPort));
+  if (const uint64_t guid = code(net, "guid", 64); guid != 0) port.identity.guid = guid;
+  port.line_rate = if_positive(gigabits(number(net, "speed", kPortSpeed).value_or(0) / 1000));
+  if (const auto latency = number(net, "latency", kLatency))
+    port.latency = known(microseconds(*latency), kFile);
   port.gpu_direct = flag(net, "gdr");
   builder_.see(port);
 }

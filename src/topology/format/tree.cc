@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/printable.h"
 #include "topology/format/formats.h"
 
 namespace crosstie {
@@ -31,7 +32,7 @@ class Tree {
     for (uint32_t i = 0; i < depth.size(); i++) {
       const Device& d = machine_.devices()[i];
       depth[i] = d.parent == kNoDevice ? 1 : depth[d.parent] + 1;
-      out += fmt::format("{:{}}{}\n", "", 2 * depth[i], line(i));
+      out += fmt::format("{:{}}{}\n", "", 2 * depth[i], printable(line(i)));
     }
     return out;
   }
@@ -130,7 +131,8 @@ std::string gaps_text(const Machine& machine) {
   }
   std::string out = lines.empty() ? "" : "unsure:\n";
   for (size_t i = 0; i < lines.size(); i++)
-    out += fmt::format("  {}: {}\n", names_text(devices[i]), lines[i]);
+    out +=
+        fmt::format("  {}\n", printable(fmt::format("{}: {}", names_text(devices[i]), lines[i])));
   return out;
 }
 
@@ -146,7 +148,7 @@ std::string tree_text(const Topology& topology) {
     const Host& host = topology.hosts[i];
     for (count = 1; i + count < topology.hosts.size(); count++)
       if (topology.hosts[i + count].machine != host.machine) break;
-    out += fmt::format("{}: {}{}\n", hosts_text(host, count), count == 1 ? "" : "each ",
+    out += fmt::format("{}: {}{}\n", printable(hosts_text(host, count)), count == 1 ? "" : "each ",
                        summary(*host.machine));
     out += Tree(*host.machine).text() + gaps_text(*host.machine);
   }

@@ -4,6 +4,7 @@ check_PROGRAMS += tests/unit/base.t
 TESTS += tests/unit/base.t
 tests_unit_base_t_SOURCES = \
   tests/unit/base/options_test.cc \
+  tests/unit/base/printable_test.cc \
   tests/unit/base/units_test.cc
 tests_unit_base_t_CPPFLAGS = $(unit_cppflags)
 tests_unit_base_t_LDADD = src/base/libbase.la $(unit_libs)

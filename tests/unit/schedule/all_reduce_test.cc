@@ -136,7 +136,7 @@ Test(all_reduce, one_rank_a_host_leaves_the_plain_ring_and_one_host_no_ring) {
 size_t pass_steps(size_t n) { return 3 * (n - 1) + 2 * ((n - 1 - 4 + 1) / 2); }
 
 Test(all_reduce, a_program_of_sixteen_thousand_ranks_is_made_at_once) {
-  const auto shape = std::make_shared<const Shape>(Shape::regular(2048, 8));
+  const auto shape = std::make_shared<const Shape>(*Shape::regular(2048, 8));
   const Schedule ring = *make_schedule(Collective::all_reduce, Algorithm::ring, shape);
   cr_assert_eq(step_count(timed_program(ring, 12345)), 2 * pass_steps(16384) + 2);
   const Schedule hierarchical =
@@ -164,7 +164,7 @@ Test(all_reduce, the_frame_is_the_most_that_any_rank_needs) {
 }
 
 Test(all_reduce, what_is_not_ours_is_refused_by_name) {
-  const auto shape = std::make_shared<const Shape>(Shape::regular(1, 2));
+  const auto shape = std::make_shared<const Shape>(*Shape::regular(1, 2));
   const auto tree = make_schedule(Collective::all_reduce, Algorithm::tree, shape);
   cr_assert(!tree && tree.error().code == Code::unsupported);
   cr_assert(tree.error().text.find("tree all_reduce") != std::string::npos);

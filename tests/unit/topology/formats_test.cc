@@ -104,16 +104,57 @@ Test(nccl_xml, chips_joined_to_the_cpu_are_read) {
   cr_assert(m.links().size() == 3);
 }
 
-Test(nccl_xml, absurd_numbers_count_as_unknown) {
+Test(nccl_xml, what_stands_for_not_known_counts_as_unknown) {
   const Machine m = read(
       "<system version=\"1\"><cpu numaid=\"-1\"><pci busid=\"0000:01:00.0\" class=\"0x030200\" "
-      "link_speed=\"1e308 GT/s\" link_width=\"-16\"><gpu dev=\"0\" sm=\"-1\">"
-      "<nvlink target=\"0000:02:00.0\" count=\"4000000000\" tclass=\"0x068000\"/></gpu></pci>"
-      "<nic><net name=\"a\" speed=\"inf\" latency=\"nan\" port=\"-1\"/></nic></cpu></system>");
+      "link_speed=\"Unknown\" link_width=\"0\"><gpu dev=\"0\" sm=\"0\" gdr=\"-1\">"
+      "<nvlink target=\"0000:02:00.0\" count=\"0\" tclass=\"0x068000\"/></gpu></pci>"
+      "<nic><net name=\"a\" speed=\"-1\" latency=\"\"/></nic></cpu></system>");
   cr_assert(has_gap(m, "gpu0", "PCIe speed and width"));
-  cr_assert(has_gap(m, "gpu0", "count 4000000000"));
+  cr_assert(has_gap(m, "gpu0", "count 0"));
   cr_assert(has_gap(m, "a", "its speed"));
   cr_assert(has_gap(m, "numa0", "number"));
+}
+
+Test(nccl_xml, a_number_that_cannot_be_is_an_error_that_names_it) {
+  const std::string good =
+      "<system version=\"1\">\n<cpu numaid=\"0\" familyid=\"6\" modelid=\"85\">"
+      "<pci busid=\"0000:01:00.0\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" "
+      "link_width=\"16\">\n<gpu dev=\"0\" sm=\"80\" gdr=\"1\"><nvlink target=\"0000:02:00.0\" "
+      "count=\"2\" tclass=\"0x068000\"/><c2c bw=\"45000\" count=\"10\"/></gpu></pci>\n"
+      "<nic><net name=\"a\" speed=\"200000\" port=\"1\" latency=\"1.5\" guid=\"0xf\"/></nic>"
+      "</cpu></system>";
+  cr_assert(read_nccl_xml(good, "test").has_value());
+  for (const auto& [attribute, from] :
+       std::vector<std::pair<std::string, std::string>>{{"numaid", "0"},
+                                                        {"familyid", "6"},
+                                                        {"modelid", "85"},
+                                                        {"class", "0x030200"},
+                                                        {"link_speed", "16.0 GT/s PCIe"},
+                                                        {"link_width", "16"},
+                                                        {"sm", "80"},
+                                                        {"gdr", "1"},
+                                                        {"count", "2"},
+                                                        {"tclass", "0x068000"},
+                                                        {"bw", "45000"},
+                                                        {"count", "10"},
+                                                        {"speed", "200000"},
+                                                        {"port", "1"},
+                                                        {"latency", "1.5"},
+                                                        {"guid", "0xf"}})
+    for (const char* to :
+         {"4294967312", "99999999999999999999999", "-7", "inf", "nan", "1e308", "x", "16x"}) {
+      std::string text = good;
+      const std::string old = fmt::format(" {}=\"{}\"", attribute, from);
+      text.replace(text.find(old), old.size(), fmt::format(" {}=\"{}\"", attribute, to));
+      const auto machine = read_nccl_xml(text, "test");
+      if (attribute == "guid" && std::string_view(to) == "4294967312") continue;
+      cr_assert_not(machine.has_value(), "%s=%s", attribute.c_str(), to);
+      cr_assert(
+          machine.error().text.find(fmt::format("{}=\"{}\"", attribute, to)) != std::string::npos,
+          "%s", machine.error().text.c_str());
+      cr_assert(machine.error().text.starts_with("line "));
+    }
 }
 
 Test(nccl_xml, nesting_without_end_is_refused) {
@@ -220,8 +261,23 @@ Test(machine_toml, mistakes_are_found_with_their_line) {
   cr_assert(with("sockets = 1", "sockets = 0").find("line 4: 'sockets'") == 0);
   cr_assert(with("sockets = 1", "sockets = 1000000").find("from 1 to 64") != std::string::npos);
   cr_assert(with("pcie_lanes = 8", "pcie_lanes = -8").find("'pcie_lanes'") != std::string::npos);
-  cr_assert(with("pcie_gt_s = 16.0", "pcie_gt_s = nan").find("GT/s") != std::string::npos);
-  cr_assert(with("= 100.0", "= -100.0").find("above 0") != std::string::npos);
+  for (const char* number : {"nan", "inf", "-inf", "-1.0", "0.0", "1e300"}) {
+    cr_assert(with("pcie_gt_s = 16.0", fmt::format("pcie_gt_s = {}", number)).find("'pcie_gt_s'") !=
+              std::string::npos);
+    cr_assert(with("= 100.0", fmt::format("= {}", number)).find("'gigabits_per_second'") !=
+              std::string::npos);
+  }
+  cr_assert(with("family = 0", "family = 4294967302").find("'family'") != std::string::npos);
+  cr_assert(with("model_number = 0", "model_number = -1").find("'model_number'") !=
+            std::string::npos);
+  for (const char* links : {"[-1]", "[0]", "[4294967314]", "[2.5]", "[\"a\"]", "7"})
+    cr_assert(with("[pcie]", fmt::format("[nvlink]\nlinks_to_switch = {}\n[pcie]", links))
+                      .find("'links_to_switch'") != std::string::npos,
+              "%s", links);
+  cr_assert(with("gpus = [0]", "gpus = [0, 0]").find("gpu0 is listed twice") != std::string::npos);
+  cr_assert(with("gpus = [0]", "gpus = [-1]").find("from 0 to 1023") != std::string::npos);
+  cr_assert(with("nics = [", "nics = [{ name = \"mlx5_0\" }, ").find("mlx5_0 is listed twice") !=
+            std::string::npos);
   cr_assert(with("0000:01:00.0", "over there").find("PCI address") != std::string::npos);
   cr_assert(with("gpus = [0]", "gpus = [\"a\"]").find("numbers") != std::string::npos);
   cr_assert(with("[gpu]", "[gpu2]").find("gpu2") != std::string::npos);
@@ -235,6 +291,21 @@ Test(json, holds_every_device_once_and_counts_the_hosts) {
   cr_assert(json["devices"].size() == m.devices().size());
   cr_assert(json["links"].size() == m.links().size());
   for (size_t i = 0; i < json["devices"].size(); i++) cr_assert(json["devices"][i]["id"] == i);
+}
+
+Test(tree_and_json, what_a_file_says_reaches_no_terminal_raw) {
+  const std::string evil = "\x1b]0;owned\x07\xff\xc2\x9b\n";
+  const auto topology = single_host(read("<system version=\"1\" name=\"" + evil +
+                                         "\"><cpu numaid=\"0\"><nic><net name=\"" + evil +
+                                         "\" speed=\"1000\"/></nic><"
+                                         "what" +
+                                         " a=\"1\"/></cpu></system>"));
+  const std::string tree = tree_text(topology), json = json_text(topology);
+  for (const std::string& text : {tree, json})
+    for (const char c : text) cr_assert(c == '\n' || (c >= ' ' && c <= '~'), "%s", text.c_str());
+  cr_assert(tree.find("\\x1b]0;owned\\x07\\xff") != std::string::npos, "%s", tree.c_str());
+  cr_assert(nlohmann::json::parse(json)["hosts"][0]["name"].get<std::string>().find("\\xff") !=
+            std::string::npos);
 }
 
 Test(json, keeps_hosts_of_two_kinds_apart) {

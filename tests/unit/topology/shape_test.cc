@@ -12,7 +12,7 @@ Shape shape_of(Shape::Facts facts) { return *Shape::make(facts); }
 }  // namespace
 
 Test(shape, a_regular_shape_is_host_by_host) {
-  const Shape shape = Shape::regular(3, 4);
+  const Shape shape = *Shape::regular(3, 4);
   cr_assert(shape.ranks() == 12 && shape.hosts().size() == 3 && shape.domains() == 3);
   for (uint32_t rank = 0; rank < 12; rank++) {
     const Shape::Place& place = shape.place(rank);
@@ -25,7 +25,15 @@ Test(shape, a_regular_shape_is_host_by_host) {
 Test(shape, unequal_hosts_are_counted_as_they_are) {
   const Shape shape = shape_of({{0, 1, 1, 1, 2, 2}, {}, {}});
   cr_assert_eq(shape.most_ranks_on_a_host(), 3);
-  cr_assert_eq(shape.fewest_ranks_on_a_host(), 1);
+}
+
+Test(shape, a_regular_shape_of_nothing_or_of_too_much_is_refused) {
+  for (const auto& [hosts, ranks] :
+       {std::pair(0u, 8u), {8u, 0u}, {65536u, 65536u}, {65537u, 65537u}}) {
+    const auto shape = Shape::regular(hosts, ranks);
+    cr_assert_not(shape.has_value(), "%u x %u", hosts, ranks);
+    cr_assert(shape.error().text.find(fmt::format("{} hosts", hosts)) == 0);
+  }
 }
 
 Test(shape, hosts_and_domains_are_numbered_by_their_lowest_rank_whatever_the_labels) {
