@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // crosstie topo: this host's topology, or a file's, or that of machines known by name.
-#include <unistd.h>
-
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
+#include "base/identity.h"
 #include "command.h"
 #include "driver/drivers.h"
 #include "topology/format/formats.h"
@@ -20,12 +18,6 @@ struct TopoOptions {
   std::string output = "-";
   bool json = false;
 };
-
-std::string host_name() {
-  std::array<char, 256> text{};
-  if (::gethostname(text.data(), text.size() - 1) != 0 || text[0] == '\0') return "this host";
-  return text.data();
-}
 
 Result<Topology> this_host() {
   Drivers drivers;
