@@ -93,7 +93,7 @@ Result<Fd> dial_tcp(const TcpAddress& address, const TransportOptions& options) 
   tune_tcp(fd->get(), options);
   const SocketAddress to = socket_address(address);
   if (connect(fd->get(), to.get(), to.length) != 0 && errno != EINPROGRESS && errno != EINTR)
-    return fail_errno(Code::peer, "connect");
+    return fail_errno(blame(Code::peer), "connect");
   return fd;
 }
 
@@ -127,7 +127,7 @@ Status dialled(int fd) {
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
   if (error == 0) return {};
   errno = error;
-  return fail_errno(Code::peer, "connect");
+  return fail_errno(blame(Code::peer), "connect");
 }
 
 }  // namespace crosstie
