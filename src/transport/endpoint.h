@@ -61,6 +61,7 @@ struct Event {
   uint64_t context = 0;
   std::vector<std::byte> bytes;
   std::string why;
+  bool died = false;  // failed: the peer's process has ended without closing
 };
 
 // Exact, per endpoint, since it was connected.

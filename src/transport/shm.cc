@@ -24,6 +24,7 @@ using wire::Packet;
 // Entries that one poll takes from one peer, so that a busy one does not starve others.
 constexpr size_t kEntriesPerPoll = 1024;
 constexpr int kPacketsPerPoll = 64;
+constexpr const char* kGone = "the peer's process is gone";
 // While the rings are busy the descriptors are looked at every so many polls only.
 constexpr uint32_t kPollsPerLook = 64;
 // When to try again what the kernel had no room for.
@@ -31,6 +32,8 @@ constexpr auto kRetry = std::chrono::milliseconds(10);
 // Endpoints' tags are their ids.
 constexpr Poller::Tag kListenerTag = Poller::Tag{1} << 32;
 constexpr Poller::Tag kBellTag = kListenerTag + 1;
+// With the endpoint's id: that the peer's process has ended.
+constexpr Poller::Tag kProcessTags = Poller::Tag{1} << 33;
 
 Poller::Tag tag_of(EndpointId id) { return static_cast<Poller::Tag>(id); }
 
@@ -67,6 +70,9 @@ class ShmWorker final : public Worker {
   void accept_strangers();
   Status admit(Fd socket);
   void handle(const Poller::Ready& ready);
+  void read(EndpointId id);
+  void watch(ShmLink& link, const PeerProcess& process);
+  void bury(EndpointId id);
   Status handle(ShmLink& link, Received& received);
   Status welcome(ShmLink& link, Received& received);
   Status be_welcomed(ShmLink& link, Received& received);
@@ -85,7 +91,7 @@ class ShmWorker final : public Worker {
   void quiet_bell();
   void ring_alarms();
   void ring_alarm(ShmLink& link);
-  void fail_link(ShmLink& link, std::string_view why);
+  void fail_link(ShmLink& link, std::string_view why, bool died = false);
   void say_goodbye(ShmLink& link, std::string_view why);
 
   TransportOptions options_;
@@ -165,8 +171,8 @@ Status ShmWorker::dial(ShmLink& link) {
   auto socket = dial_unix(link.address.name);
   if (!socket) return pass(socket);
   if (!*socket) return {};
-  if (const auto process = peer_process(socket->get()))
-    link.where = fmt::format("process {} of this host", process->pid);
+  const auto process = peer_process(socket->get());
+  if (!process) return pass(process);
   Packet hello;
   hello.kind = Packet::Kind::hello;
   hello.ring = static_cast<uint32_t>(options_.shm_ring);
@@ -181,6 +187,7 @@ Status ShmWorker::dial(ShmLink& link) {
     return pass(added);
   link.socket = std::move(*socket);
   link.state = State::greeting;
+  watch(link, *process);
   poller_.set_alarm(tag_of(link.id), link.deadline.at());
   return {};
 }
@@ -199,17 +206,24 @@ Status ShmWorker::admit(Fd socket) {
   if (process->user != geteuid())
     return fail(Code::peer, "process {} runs as user {}", process->pid, process->user);
   ShmLink& link = add_link(State::expecting);
-  link.where = fmt::format("process {} of this host", process->pid);
   link.socket = std::move(socket);
   const auto added = poller_.add(link.socket.get(), EPOLLIN, tag_of(link.id));
-  if (!added) links_.erase(link.id);
-  return added;
+  if (!added) {
+    links_.erase(link.id);
+    return added;
+  }
+  watch(link, *process);
+  return {};
 }
 
 void ShmWorker::handle(const Poller::Ready& ready) {
   if (ready.tag == kListenerTag) return accept_strangers();
   if (ready.tag == kBellTag) return quiet_bell();
   const auto id = static_cast<EndpointId>(ready.tag);
+  return ready.tag & kProcessTags ? bury(id) : read(id);
+}
+
+void ShmWorker::read(EndpointId id) {
   for (int i = 0; i < kPacketsPerPoll; i++) {
     // A link may have gone since the kernel reported it, or by what the last packet said.
     ShmLink* link = find(id);
@@ -221,13 +235,31 @@ void ShmWorker::handle(const Poller::Ready& ready) {
   }
 }
 
+void ShmWorker::watch(ShmLink& link, const PeerProcess& process) {
+  link.where = fmt::format("process {} of this host", process.pid);
+  Fd watched = watch_process(process);
+  // Without it the socket's end has to do.
+  if (watched && poller_.add(watched.get(), EPOLLIN, kProcessTags | tag_of(link.id)))
+    link.process = std::move(watched);
+}
+
+// Its last words come first.
+void ShmWorker::bury(EndpointId id) {
+  read(id);
+  ShmLink* link = find(id);
+  if (!link) return;
+  poller_.remove(link->process.get());
+  link->process.reset();
+  hang_up(*link);
+  fail_link(*link, kGone, true);
+}
+
 Status ShmWorker::handle(ShmLink& link, Received& received) {
   if (received.what == Received::What::ended) {
     hang_up(link);
     if (link.state == State::failed) return {};
     return fail(Code::peer, "{}",
-                link.state == State::ready ? "the peer's process is gone"
-                                           : "the peer left in the handshake");
+                link.state == State::ready ? kGone : "the peer left in the handshake");
   }
   switch (link.state) {
     case State::expecting:
@@ -509,7 +541,7 @@ void ShmWorker::hang_up(ShmLink& link) {
 }
 
 // What the peer had still put into the ring comes before its end.
-void ShmWorker::fail_link(ShmLink& link, std::string_view why) {
+void ShmWorker::fail_link(ShmLink& link, std::string_view why, bool died) {
   const State state = std::exchange(link.state, State::failed);
   if (state == State::failed) return;
   poller_.cancel_alarm(tag_of(link.id));
@@ -522,7 +554,7 @@ void ShmWorker::fail_link(ShmLink& link, std::string_view why) {
     [[maybe_unused]] const auto drained = drain(link, link.incoming().count());
     say_goodbye(link, why);
   }
-  events_.failed(link.id, fmt::format("{}: {}", link.where, why));
+  events_.failed(link.id, fmt::format("{}: {}", link.where, why), died);
 }
 
 // The socket stays, to learn when the peer is gone for good.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One shm peer: the socket over which it was met, the rings shared with it, and those of its
 // regions that are mapped here. The socket stays open: the kernel closes the other end when the
-// peer dies, however it dies.
+// peer dies, however it dies; unless a child of the peer's still holds it, wherefore the process is
+// watched, too.
 #pragma once
 #include <deque>
 #include <map>
@@ -26,6 +27,7 @@ class ShmLink {
   EndpointId id{};
   State state = State::dialling;
   Fd socket;
+  Fd process;         // readable when the peer's process has ended
   std::string where;  // whom we have to do with, for errors
   uint64_t peer = 0;  // the peer's nonce
   wire::ShmAddress address;

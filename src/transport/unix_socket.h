@@ -16,10 +16,13 @@ Result<Fd> listen_unix(std::span<const uint8_t> name);
 Result<Fd> dial_unix(std::span<const uint8_t> name);
 // Who made the other end of a connection.
 struct PeerProcess {
-  pid_t pid = 0;
+  pid_t pid = 0;  // in our namespace; 0 where it is not seen from there
   uid_t user = 0;
 };
 Result<PeerProcess> peer_process(int fd);
+// Becomes readable when the process has ended. Unset where it cannot be watched: it is not seen,
+// descriptors have run out, or the kernel is older than Linux 5.3.
+Fd watch_process(const PeerProcess& process);
 
 enum class Sent { ok, again };
 Result<Sent> send_packet(int fd, const wire::Packet& packet, std::span<const int> descriptors);
