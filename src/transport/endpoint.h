@@ -26,7 +26,7 @@ inline constexpr size_t kMaxHello = 64;
 
 // Valid for the Worker that gave them, never used again after close.
 enum class EndpointId : uint32_t {};
-enum class RegionId : uint32_t {};
+enum class RegionId : uint64_t {};  // enough for a registration a nanosecond, for centuries
 
 // What a registered region is for.
 enum class Access : uint8_t {

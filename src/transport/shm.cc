@@ -71,7 +71,7 @@ class ShmWorker final : public Worker {
   Status admit(Fd socket);
   void handle(const Poller::Ready& ready);
   void read(EndpointId id);
-  void watch(ShmLink& link, const PeerProcess& process);
+  void watch(ShmLink& link);
   void bury(EndpointId id);
   Status handle(ShmLink& link, Received& received);
   Status welcome(ShmLink& link, Received& received);
@@ -171,8 +171,8 @@ Status ShmWorker::dial(ShmLink& link) {
   auto socket = dial_unix(link.address.name);
   if (!socket) return pass(socket);
   if (!*socket) return {};
-  const auto process = peer_process(socket->get());
-  if (!process) return pass(process);
+  if (const auto process = peer_process(socket->get()))
+    link.where = fmt::format("process {} of this host", process->pid);
   Packet hello;
   hello.kind = Packet::Kind::hello;
   hello.ring = static_cast<uint32_t>(options_.shm_ring);
@@ -187,7 +187,6 @@ Status ShmWorker::dial(ShmLink& link) {
     return pass(added);
   link.socket = std::move(*socket);
   link.state = State::greeting;
-  watch(link, *process);
   poller_.set_alarm(tag_of(link.id), link.deadline.at());
   return {};
 }
@@ -206,14 +205,11 @@ Status ShmWorker::admit(Fd socket) {
   if (process->user != geteuid())
     return fail(Code::peer, "process {} runs as user {}", process->pid, process->user);
   ShmLink& link = add_link(State::expecting);
+  link.where = fmt::format("process {} of this host", process->pid);
   link.socket = std::move(socket);
   const auto added = poller_.add(link.socket.get(), EPOLLIN, tag_of(link.id));
-  if (!added) {
-    links_.erase(link.id);
-    return added;
-  }
-  watch(link, *process);
-  return {};
+  if (!added) links_.erase(link.id);
+  return added;
 }
 
 void ShmWorker::handle(const Poller::Ready& ready) {
@@ -235,10 +231,11 @@ void ShmWorker::read(EndpointId id) {
   }
 }
 
-void ShmWorker::watch(ShmLink& link, const PeerProcess& process) {
-  link.where = fmt::format("process {} of this host", process.pid);
-  Fd watched = watch_process(process);
-  // Without it the socket's end has to do.
+// Where that cannot be, the socket's end has to do.
+void ShmWorker::watch(ShmLink& link) {
+  const auto process = peer_process(link.socket.get());
+  if (!process) return;
+  Fd watched = watch_process(*process);
   if (watched && poller_.add(watched.get(), EPOLLIN, kProcessTags | tag_of(link.id)))
     link.process = std::move(watched);
 }
@@ -308,6 +305,7 @@ Status ShmWorker::be_welcomed(ShmLink& link, Received& received) {
 void ShmWorker::become_ready(ShmLink& link) {
   poller_.cancel_alarm(tag_of(link.id));
   link.state = State::ready;
+  watch(link);
   for (const auto& [id, region] : regions_.all())
     if (region.access == Access::remote && !leaving_.contains(id)) tell_region(link, id);
 }
@@ -352,7 +350,7 @@ Posted ShmWorker::deregister(RegionId id) {
   if (remote && leaving_.insert(id).second) {
     Packet packet;
     packet.kind = Packet::Kind::forget;
-    packet.region = static_cast<uint32_t>(id);
+    packet.region = static_cast<uint64_t>(id);
     for (auto& [endpoint, link] : links_) {
       if (link.state != State::ready) continue;
       link.announce_deregistration();
@@ -360,7 +358,7 @@ Posted ShmWorker::deregister(RegionId id) {
     }
   }
   for (const auto& [endpoint, link] : links_)
-    if (link.mapped() && link.being_written() == static_cast<uint32_t>(id)) return retry_.refuse();
+    if (link.mapped() && link.being_written() == static_cast<uint64_t>(id)) return retry_.refuse();
   leaving_.erase(id);
   regions_.remove(id);
   return Posted::ok;
@@ -370,7 +368,7 @@ void ShmWorker::tell_region(ShmLink& link, RegionId id) {
   const Region& region = *regions_.find(id);
   Packet packet;
   packet.kind = Packet::Kind::region;
-  packet.region = static_cast<uint32_t>(id);
+  packet.region = static_cast<uint64_t>(id);
   packet.offset = region.memory.fd_offset;
   packet.bytes = region.memory.bytes.size();
   tell(link, packet);

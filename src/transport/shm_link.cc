@@ -69,7 +69,7 @@ Status ShmLink::attach_region(Received& received) {
   return {};
 }
 
-void ShmLink::forget_region(uint32_t region) {
+void ShmLink::forget_region(uint64_t region) {
   regions_.erase(region);
   forgotten_++;
 }
@@ -101,7 +101,7 @@ Posted ShmLink::put(std::span<const std::byte> source, RegionId region, uint64_t
 
 Posted ShmLink::write(std::span<const std::byte> source, RegionId region, uint64_t to,
                       std::string* why) {
-  const auto number = static_cast<uint32_t>(region);
+  const auto number = static_cast<uint64_t>(region);
   const auto attached = regions_.find(number);
   if (attached == regions_.end()) {
     if (number > told_) return Posted::again;  // its descriptor is on its way

@@ -46,7 +46,7 @@ class ShmLink {
 
   // The peer has told of a region of its.
   Status attach_region(Received& packet);
-  void forget_region(uint32_t region);
+  void forget_region(uint64_t region);
 
   Posted put(std::span<const std::byte> source, RegionId region, uint64_t to,
              std::optional<uint32_t> immediate, std::string* why);
@@ -62,7 +62,7 @@ class ShmLink {
   void fence() { in_.half().fenced.store(1); }
   void announce_deregistration() { in_.half().deregistered.fetch_add(1); }
   // The region that a put of the peer's is writing to at this moment, or 0.
-  uint32_t being_written() const { return hung_up ? 0 : in_.half().writing.load(); }
+  uint64_t being_written() const { return hung_up ? 0 : in_.half().writing.load(); }
 
  private:
   void split(uint64_t entries, bool ours);
@@ -80,9 +80,9 @@ class ShmLink {
     Buffer memory;
     std::span<std::byte> region;
   };
-  std::map<uint32_t, Attached> regions_;
-  uint32_t told_ = 0;       // the latest region the peer has told of; they come in order
-  uint32_t forgotten_ = 0;  // how many it has told are gone
+  std::map<uint64_t, Attached> regions_;
+  uint64_t told_ = 0;       // the latest region the peer has told of; they come in order
+  uint64_t forgotten_ = 0;  // how many it has told are gone
 };
 
 }  // namespace crosstie
