@@ -71,7 +71,6 @@ class ShmWorker final : public Worker {
   Status admit(Fd socket);
   void handle(const Poller::Ready& ready);
   void read(EndpointId id);
-  void watch(ShmLink& link);
   void bury(EndpointId id);
   Status handle(ShmLink& link, Received& received);
   Status welcome(ShmLink& link, Received& received);
@@ -231,15 +230,6 @@ void ShmWorker::read(EndpointId id) {
   }
 }
 
-// Where that cannot be, the socket's end has to do.
-void ShmWorker::watch(ShmLink& link) {
-  const auto process = peer_process(link.socket.get());
-  if (!process) return;
-  Fd watched = watch_process(*process);
-  if (watched && poller_.add(watched.get(), EPOLLIN, kProcessTags | tag_of(link.id)))
-    link.process = std::move(watched);
-}
-
 // Its last words come first.
 void ShmWorker::bury(EndpointId id) {
   read(id);
@@ -305,7 +295,8 @@ Status ShmWorker::be_welcomed(ShmLink& link, Received& received) {
 void ShmWorker::become_ready(ShmLink& link) {
   poller_.cancel_alarm(tag_of(link.id));
   link.state = State::ready;
-  watch(link);
+  if (link.watch_process())
+    static_cast<void>(poller_.add(link.process.get(), EPOLLIN, kProcessTags | tag_of(link.id)));
   for (const auto& [id, region] : regions_.all())
     if (region.access == Access::remote && !leaving_.contains(id)) tell_region(link, id);
 }

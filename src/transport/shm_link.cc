@@ -2,6 +2,7 @@
 #include "transport/shm_link.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bit>
@@ -14,6 +15,14 @@ namespace {
 constexpr size_t kCopyStep = 256 * 1024;
 
 }  // namespace
+
+bool ShmLink::watch_process() {
+  const auto peer = peer_process(socket.get());
+  if (!peer || peer->pid <= 0) return false;
+  process.reset(
+      static_cast<int>(syscall(SYS_pidfd_open, peer->pid, 0)));  // close-on-exec by itself
+  return static_cast<bool>(process);
+}
 
 Status ShmLink::make_rings(uint64_t entries) {
   auto buffer = Buffer::allocate(2 * half_bytes(entries), "crosstie-rings");

@@ -37,6 +37,10 @@ class ShmLink {
   std::deque<wire::Packet> packets;        // that the socket had no room for
   EndpointCounters counters;
 
+  // Fills in `process`. False where it cannot be watched: it is not seen in our namespace,
+  // descriptors have run out, the kernel is older than Linux 5.3. Its socket's end has to do then.
+  bool watch_process();
+
   // The handshake. The connecting side makes the rings.
   Status make_rings(uint64_t entries);
   Status attach_rings(Received& hello);

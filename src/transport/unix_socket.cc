@@ -2,9 +2,7 @@
 #include "transport/unix_socket.h"
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -95,11 +93,6 @@ Result<PeerProcess> peer_process(int fd) {
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
     return fail_errno(Code::io, "SO_PEERCRED");
   return PeerProcess{peer.pid, peer.uid};
-}
-
-Fd watch_process(const PeerProcess& process) {
-  if (process.pid <= 0) return Fd();
-  return Fd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));  // close-on-exec by itself
 }
 
 Result<Sent> send_packet(int fd, const Packet& packet, std::span<const int> descriptors) {

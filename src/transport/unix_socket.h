@@ -20,9 +20,6 @@ struct PeerProcess {
   uid_t user = 0;
 };
 Result<PeerProcess> peer_process(int fd);
-// Becomes readable when the process has ended. Unset where it cannot be watched: it is not seen,
-// descriptors have run out, or the kernel is older than Linux 5.3.
-Fd watch_process(const PeerProcess& process);
 
 enum class Sent { ok, again };
 Result<Sent> send_packet(int fd, const wire::Packet& packet, std::span<const int> descriptors);
