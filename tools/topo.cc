@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/identity.h"
 #include "command.h"
 #include "driver/drivers.h"
 #include "topology/format/formats.h"
@@ -19,12 +20,6 @@ struct TopoOptions {
   std::string output = "-";
   bool json = false;
 };
-
-std::string host_name() {
-  std::array<char, 256> text{};
-  if (::gethostname(text.data(), text.size() - 1) != 0 || text[0] == '\0') return "this host";
-  return text.data();
-}
 
 Result<Topology> this_host() {
   Drivers drivers;

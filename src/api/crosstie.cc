@@ -118,7 +118,9 @@ Result<std::unique_ptr<Communicator>> create(const crosstie_config_t* given) {
   if (!job) return pass(job);
   Log log = stderr_log(library->log);
   if (job->rank == 0) warn_of_unknown(environment, log);
-  return Communicator::create(*job, *runtime, *transport, library_thread(), std::move(log));
+  auto thread = library_thread();
+  if (!thread) return pass(thread);
+  return Communicator::create(*job, *runtime, *transport, std::move(*thread), std::move(log));
 }
 
 Result<DataType> type_of(crosstie_type_t type) {

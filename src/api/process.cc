@@ -11,11 +11,12 @@ std::weak_ptr<Progress> current;
 
 }  // namespace
 
-std::shared_ptr<Progress> library_thread() {
+Result<std::shared_ptr<Progress>> library_thread() {
   const std::lock_guard lock(mutex);
-  auto thread = current.lock();
-  if (!thread) current = thread = std::make_shared<Progress>();
-  return thread;
+  if (auto running = current.lock()) return running;
+  auto started = Progress::start();
+  if (started) current = *started;
+  return started;
 }
 
 }  // namespace crosstie

@@ -8,6 +8,6 @@
 
 namespace crosstie {
 
-std::shared_ptr<Progress> library_thread();
+Result<std::shared_ptr<Progress>> library_thread();
 
 }  // namespace crosstie

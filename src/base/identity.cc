@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/identity.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 
 namespace crosstie {
@@ -25,6 +27,11 @@ Result<Bdf> parse_bdf(std::string_view text) {
 
 std::string to_text(const Bdf& b) {
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", b.domain, b.bus, b.device, b.function);
+}
+
+std::string host_name() {
+  char name[256] = "";
+  return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "unknown-host";
 }
 
 }  // namespace crosstie

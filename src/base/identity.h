@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names under which hardware is known from one sighting to the next.
+// Names under which hardware and hosts are known from one sighting to the next.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -20,5 +20,8 @@ struct Bdf {
 // "0000:1b:00.0", "1b:00.0"; upper or lower case.
 Result<Bdf> parse_bdf(std::string_view text);
 std::string to_text(const Bdf& bdf);
+
+// This host's own name, for people: two hosts may have one.
+std::string host_name();
 
 }  // namespace crosstie

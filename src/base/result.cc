@@ -6,6 +6,12 @@
 
 namespace crosstie {
 
+Code blame(Code otherwise) {
+  for (const int own : {EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL})
+    if (errno == own) return Code::exhausted;
+  return otherwise;
+}
+
 tl::unexpected<Error> fail_errno(Code code, std::string_view what) {
   const int number = errno;
   return fail(code, "{}: {}", what, std::system_category().message(number));

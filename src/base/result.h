@@ -49,6 +49,9 @@ template <class T>
   return tl::unexpected<Error>(std::move(e));
 }
 
+// Whose fault a failed system call is: Code::exhausted where errno says that this process or host
+// has run out of something, else `otherwise`.
+Code blame(Code otherwise);
 // A failed system call, with errno's own words.
 [[nodiscard]] tl::unexpected<Error> fail_errno(Code code, std::string_view what);
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace crosstie {
 namespace {
@@ -45,9 +46,9 @@ Status wait_for(int fd, short events, Deadline deadline) {
 
 Result<Fd> connect_to(const addrinfo& address, Deadline deadline) {
   Fd fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail_errno(Code::io, "socket");
+  if (!fd) return fail_errno(blame(Code::io), "socket");
   if (connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return fd;
-  if (errno != EINPROGRESS) return fail_errno(Code::io, "connect");
+  if (errno != EINPROGRESS) return fail_errno(blame(Code::io), "connect");
   const auto ready = wait_for(fd.get(), POLLOUT, deadline);
   if (!ready) return pass(ready);
   int error = 0;
@@ -79,66 +80,74 @@ Channel::Channel(Fd fd, size_t most) : fd_(std::move(fd)), most_(most) {
   fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
 }
 
-Status Channel::send(uint8_t type, std::string_view payload) {
+Packed pack(uint8_t type, std::string_view payload) {
   const uint32_t length = htonl(static_cast<uint32_t>(payload.size()));
-  out_.append(reinterpret_cast<const char*>(&length), sizeof length);
-  out_.push_back(static_cast<char>(type));
-  out_.append(payload);
+  auto frame = std::make_shared<std::string>();
+  frame->reserve(kHeader + payload.size());
+  frame->append(reinterpret_cast<const char*>(&length), sizeof length);
+  frame->push_back(static_cast<char>(type));
+  frame->append(payload);
+  return frame;
+}
+
+Status Channel::send(Packed frame) {
+  out_.push_back(std::move(frame));
   return flush();
 }
 
 Status Channel::flush() {
   while (!out_.empty()) {
-    const ssize_t sent = ::send(fd_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
-    if (sent >= 0)
-      out_.erase(0, static_cast<size_t>(sent));
-    else if (errno == EAGAIN)
-      return {};
-    else if (errno != EINTR)
-      return fail_errno(Code::peer, "connection");
+    const std::string_view rest = std::string_view(*out_.front()).substr(sent_);
+    const ssize_t sent = ::send(fd_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EAGAIN) return {};
+    if (sent < 0 && errno != EINTR) return fail_errno(Code::peer, "connection");
+    if (sent > 0) sent_ += static_cast<size_t>(sent);
+    if (sent_ < out_.front()->size()) continue;
+    out_.pop_front();
+    sent_ = 0;
   }
   return {};
 }
 
-Status Channel::fill() {
+// One piece of what has arrived; whether there was any. What has been parsed goes first, so that
+// no more is held than a frame and a piece.
+Result<bool> Channel::fill() {
+  in_.erase(0, std::exchange(parsed_, 0));
   char bytes[16384];
   for (;;) {
     const ssize_t got = recv(fd_.get(), bytes, sizeof bytes, 0);
-    if (got > 0) {
-      in_.append(bytes, static_cast<size_t>(got));
-    } else if (got == 0) {
-      return fail(Code::peer, "connection closed");
-    } else if (errno == EAGAIN) {
-      return {};
-    } else if (errno != EINTR) {
-      return fail_errno(Code::peer, "connection");
-    }
+    if (got == 0) return fail(Code::peer, "connection closed");
+    if (got < 0 && errno == EAGAIN) return false;
+    if (got < 0 && errno != EINTR) return fail_errno(Code::peer, "connection");
+    if (got < 0) continue;
+    in_.append(bytes, static_cast<size_t>(got));
+    return true;
   }
 }
 
 std::optional<Result<Frame>> Channel::parse() {
-  if (in_.size() < kHeader) return std::nullopt;
+  const std::string_view rest = std::string_view(in_).substr(parsed_);
+  if (rest.size() < kHeader) return std::nullopt;
   uint32_t length = 0;
-  memcpy(&length, in_.data(), sizeof length);
+  memcpy(&length, rest.data(), sizeof length);
   length = ntohl(length);
   if (length > most_)
     return fail(Code::peer, "a frame of {} bytes, at most {} are allowed", length, most_);
-  if (in_.size() < kHeader + length) return std::nullopt;
-  Frame frame{static_cast<uint8_t>(in_[4]), in_.substr(kHeader, length)};
-  in_.erase(0, kHeader + length);
-  return frame;
+  if (rest.size() < kHeader + length) return std::nullopt;
+  parsed_ += kHeader + length;
+  return Frame{static_cast<uint8_t>(rest[4]), std::string(rest.substr(kHeader, length))};
 }
 
 Result<std::optional<Frame>> Channel::receive() {
-  for (const bool fresh : {false, true}) {
-    const auto filled = fresh ? fill() : Status{};
+  for (;;) {
     if (auto frame = parse()) {
       if (!*frame) return pass(*frame);
       return std::move(**frame);
     }
+    const auto filled = fill();
     if (!filled) return pass(filled);
+    if (!*filled) return std::optional<Frame>();
   }
-  return std::optional<Frame>();
 }
 
 Result<Frame> Channel::receive(Deadline deadline) {
@@ -159,6 +168,11 @@ std::string Channel::local_address() const {
   const std::string text = figures(generic, size);
   constexpr std::string_view kMapped = "::ffff:";  // IPv4 on a socket of both families
   return text.starts_with(kMapped) ? text.substr(kMapped.size()) : text;
+}
+
+std::string place(const std::string& address, int port) {
+  const bool in_figures6 = address.find(':') != std::string::npos;
+  return in_figures6 ? fmt::format("[{}]:{}", address, port) : fmt::format("{}:{}", address, port);
 }
 
 bool is_loopback(const std::string& address) {
@@ -183,11 +197,11 @@ Result<Fd> listen_on(const std::string& host, uint16_t port) {
   sockaddr* address = (*addresses)->ai_addr;
   if (!is_loopback(host)) make_any(address);
   Fd fd(socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) return fail_errno(Code::io, "socket");
+  if (!fd) return fail_errno(blame(Code::io), "socket");
   const int one = 1;
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (bind(fd.get(), address, (*addresses)->ai_addrlen) != 0)
-    return fail_errno(Code::io, fmt::format("cannot listen on {}:{}", host, port));
+    return fail_errno(Code::io, "cannot listen on " + place(host, port));
   if (listen(fd.get(), SOMAXCONN) != 0) return fail_errno(Code::io, "listen");
   return fd;
 }

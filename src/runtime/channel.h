@@ -3,6 +3,8 @@
 // and beside the data: meeting, signs of life, deaths.
 #pragma once
 #include <cstdint>
+#include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +20,10 @@ struct Frame {
   std::string payload;
 };
 
+// A frame as it travels. What many are sent is packed once and held once.
+using Packed = std::shared_ptr<const std::string>;
+Packed pack(uint8_t type, std::string_view payload);
+
 class Channel {
  public:
   Channel() = default;
@@ -30,7 +36,8 @@ class Channel {
   void close() { fd_.reset(); }
 
   // Sends what the socket takes now and keeps the rest. Never blocks.
-  Status send(uint8_t type, std::string_view payload);
+  Status send(uint8_t type, std::string_view payload) { return send(pack(type, payload)); }
+  Status send(Packed frame);
   Status flush();
   bool has_unsent() const { return !out_.empty(); }
 
@@ -43,13 +50,19 @@ class Channel {
   std::string local_address() const;
 
  private:
-  Status fill();
+  Result<bool> fill();
   std::optional<Result<Frame>> parse();
 
   Fd fd_;
   size_t most_ = 0;
-  std::string in_, out_;
+  std::string in_;
+  size_t parsed_ = 0;  // of in_
+  std::list<Packed> out_;
+  size_t sent_ = 0;  // of the first
 };
+
+// "h:29500", "[::1]:29500".
+std::string place(const std::string& address, int port);
 
 bool is_loopback(const std::string& address);
 

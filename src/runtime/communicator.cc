@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include "base/digest.h"
+#include "base/identity.h"
 #include "choice/choose.h"
 #include "config.h"
 #include "transport/shm.h"
@@ -19,9 +20,10 @@ using namespace std::chrono_literals;
 constexpr auto kLookAgain = 20ms;
 // A waiter looks so often whether anybody is late.
 constexpr auto kLookForLate = 250ms;
-// After an endpoint has failed, rank 0 gets so long to say who it was that died.
+// After an endpoint has failed, rank 0 gets so long to say who it was that died or left.
 constexpr auto kVerdictGrace = 2s;
-constexpr auto kSettle = 1s;
+// How long one that leaves stays for its peers, and until its goodbye is sent.
+constexpr Clock::duration kSettle = 800ms, kStay = 1s;
 constexpr auto kSlice = 5ms;
 
 // What all ranks must have set alike.
@@ -74,9 +76,9 @@ Result<std::string> make_facts(Carriers& carriers, const RuntimeOptions& options
   const auto across = (*tcp)->listen(device);
   if (!across) return pass(across);
   carriers = {{std::move(*shm), 0, {}}, {std::move(*tcp), device, service_of(transport)}};
-  return to_text({options.host.empty() ? kernel_identity() : options.host,
-                  options.host.empty() ? host_name() : options.host, getpid(), PACKAGE_VERSION,
-                  common_settings(options), *inside, *across});
+  return pack({options.host.empty() ? kernel_identity() : options.host,
+               options.host.empty() ? host_name() : options.host, getpid(), PACKAGE_VERSION,
+               common_settings(options), *inside, *across});
 }
 
 }  // namespace
@@ -99,27 +101,31 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
   auto links = Links::make(job.ranks, std::move(carriers.inside), std::move(carriers.across),
                            std::move(*scratch));
   if (!links) return pass(links);
-  std::unique_ptr<Communicator> made(new Communicator(std::move(*team), std::move(met->star),
+  auto health = Health::make(job.rank, job.ranks, std::move(met->star), options.health_timeout);
+  if (!health) return pass(health);
+  std::unique_ptr<Communicator> made(new Communicator(std::move(*team), std::move(*health),
                                                       std::move(*links), options,
                                                       std::move(progress), std::move(log)));
   made->progress_->add(made.get());
   return made;
 }
 
-Communicator::Communicator(Team team, Star star, Links links, const RuntimeOptions& options,
-                           std::shared_ptr<Progress> progress, Log log)
+Communicator::Communicator(Team team, std::unique_ptr<Health> health, Links links,
+                           const RuntimeOptions& options, std::shared_ptr<Progress> progress,
+                           Log log)
     : options_(options),
       log_(std::move(log)),
       team_(std::move(team)),
       progress_(std::move(progress)),
-      health_(team_.rank(), team_.ranks(), std::move(star), options.health_timeout),
+      health_(std::move(health)),
       links_(std::move(links)),
       engine_(team_.rank()) {}
 
 Communicator::~Communicator() {
-  settle();
+  const Deadline stay(kStay);
+  settle(Deadline(kSettle));
   progress_->remove(this);
-  health_.leave(completed_);
+  health_->leave(completed_, stay);
   links_.close_all();
 }
 
@@ -153,9 +159,7 @@ Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& ca
   const auto element = static_cast<uint32_t>(size_of(call.type));
   const auto pieces = cut_for(call, frame);
   if (!pieces) return pass(pieces);
-  links_.open(team_, (*prepared)->peers);
   const bool compares = (call.check || options_.check) && team_.ranks() > 1;
-  if (compares) links_.open(team_, {neighbour(1)});
   // Puts read the input only; the links know no read-only memory.
   auto* in = static_cast<std::byte*>(const_cast<void*>(call.in));
   auto* out = static_cast<std::byte*>(call.out);
@@ -179,8 +183,13 @@ Status Communicator::all_reduce(const AllReduceCall& call, std::shared_ptr<Reque
   request = pending->request;
   request->communicator = this;
   pending_.push_back(std::move(*pending));
-  health_.entered(++posted_);
-  drive();
+  health_->entered(++posted_);
+  auto opened = links_.open(team_, pending_.back().prepared->peers);
+  if (opened && pending_.back().compares) opened = links_.open(team_, {neighbour(1)});
+  if (!opened)
+    break_down(opened.error());
+  else
+    drive();
   return {};
 }
 
@@ -206,12 +215,12 @@ void Communicator::wait(Request& request) {
 }
 
 void Communicator::sleep(std::unique_lock<std::mutex>& lock, Deadline until) {
-  std::vector<pollfd> fds = {{health_.news_fd(), POLLIN, 0}};
+  std::vector<pollfd> fds = {{health_->news_fd(), POLLIN, 0}};
   for (const int fd : links_.fds()) fds.push_back({fd, POLLIN, 0});
   lock.unlock();
   poll(fds.data(), fds.size(), until.poll_ms());
   lock.lock();
-  if (fds[0].revents != 0) health_.take_news();
+  if (fds[0].revents != 0) health_->take_news();
 }
 
 // Moves on until nothing moves, or for a slice of time: what holds the lock also beats the heart
@@ -303,28 +312,43 @@ void Communicator::check() {
   check_late(now);
 }
 
-// A rank that left after this collective has done its part in it.
-std::optional<Communicator::Fault> Communicator::lost_peer(Clock::time_point now) const {
+// A rank that left after this collective has done its part in it and needs nothing more; only that
+// its last bytes may have been lost.
+std::optional<Communicator::Fault> Communicator::lost_peer(Clock::time_point now) {
   for (const auto& [rank, lost] : links_.lost()) {
-    const auto left = health_.left_after(rank);
-    if (left && *left >= pending_.front().operation.number) continue;
+    const auto left = health_->left_after(rank);
+    const bool in_time = now - lost.at <= kVerdictGrace;
+    if (left && *left >= pending_.front().operation.number) {
+      links_.retire(rank);
+      if (in_time || !needs_more_of(rank)) continue;
+      return Fault{Code::peer, rank,
+                   "has left the job, and the last that it sent is lost: " + lost.why};
+    }
     if (left) return Fault{Code::peer, rank, "has left the job"};
-    if (now - lost.at > kVerdictGrace)
-      return Fault{Code::peer, rank, "is not reached any more: " + lost.why};
+    if (lost.died) return Fault{Code::peer, rank, "is dead: " + lost.why};
+    if (!in_time) return Fault{Code::peer, rank, "is not reached any more: " + lost.why};
   }
   return std::nullopt;
+}
+
+// Waits for what that rank puts, though no put of its can arrive any more.
+bool Communicator::needs_more_of(int rank) const {
+  if (links_.hears(rank)) return false;
+  const Program theirs = pending_.front().prepared->schedule.program(static_cast<uint32_t>(rank));
+  return engine_.waits_for(Engine::flags_raised(theirs, team_.rank()));
 }
 
 std::optional<Communicator::Fault> Communicator::fault(Clock::time_point now) {
   // Asked before the verdict: a verdict precedes the leaving of those who pass it on.
   auto found = lost_peer(now);
-  if (const auto verdict = health_.verdict()) return Fault{Code::peer, verdict->rank, verdict->why};
+  if (const auto verdict = health_->verdict())
+    return Fault{Code::peer, verdict->rank, verdict->why};
   if (found) return found;
   const Pending& running = pending_.front();
   if (now - started_ < running.timeout) return std::nullopt;
   const auto number = running.operation.number;
   const auto limit = duration_text(std::chrono::nanoseconds(running.timeout));
-  const auto last = health_.last();
+  const auto last = health_->last();
   if (last && last->entered < number)
     return Fault{Code::timeout, last->rank,
                  fmt::format("has not begun collective {} within {}", number, limit)};
@@ -337,11 +361,11 @@ std::optional<Communicator::Fault> Communicator::fault(Clock::time_point now) {
 void Communicator::check_late(Clock::time_point now) {
   if (now - started_ < kLookForLate) return;
   if (!std::exchange(asked_who_is_last_, true)) {
-    health_.hurry();
+    health_->hurry();
     progress_->wake();
   }
   if (warned_late_ || now - started_ < options_.late_warning) return;
-  const auto last = health_.last();
+  const auto last = health_->last();
   const uint64_t number = pending_.front().operation.number;
   if (!last || last->entered >= number || last->rank == team_.rank()) return;
   warned_late_ = true;
@@ -358,7 +382,7 @@ void Communicator::break_down(const Error& error) {
 
 // Closes the endpoints first, so that nothing of ours reads the callers' memory any more.
 void Communicator::break_down(const Fault& fault) {
-  health_.accuse({fault.rank, fault.why});
+  health_->accuse({fault.rank, fault.why});
   progress_->wake();
   links_.close_all();
   engine_.end();
@@ -372,14 +396,13 @@ void Communicator::break_down(const Fault& fault) {
   broken_ = error;
 }
 
-void Communicator::settle() {
-  const Deadline deadline(kSettle);
+void Communicator::settle(Deadline deadline) {
   const auto served = [this](int rank, uint64_t completed) {
-    return completed >= posted_ || health_.left_after(rank);
+    return completed >= posted_ || health_->left_after(rank);
   };
   waiters_++;
   std::unique_lock lock(mutex_);
-  while (!broken_ && !health_.verdict() && !deadline.expired()) {
+  while (!broken_ && !health_->verdict() && !deadline.expired()) {
     if (!poll_links() || links_.all_peers(served)) return;
     if (links_.arm()) sleep(lock, deadline);
   }
@@ -408,8 +431,8 @@ Result<Communicator::Forecast> Communicator::forecast(const AllReduceCall& call)
 }
 
 Deadline Communicator::tend(std::vector<pollfd>& fds) {
-  const Deadline beat = health_.beat();
-  fds.push_back({health_.fd(), POLLIN, 0});
+  const Deadline beat = health_->beat();
+  fds.push_back({health_->fd(), POLLIN, 0});
   const uint64_t visits = visits_;
   const bool visited = std::exchange(visits_seen_, visits) != visits;
   std::unique_lock lock(mutex_, std::try_to_lock);

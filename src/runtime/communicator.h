@@ -89,8 +89,8 @@ class Communicator : public Tended {
     bool agreed = false;      // it has begun
   };
 
-  Communicator(Team team, Star star, Links links, const RuntimeOptions& options,
-               std::shared_ptr<Progress> progress, Log log);
+  Communicator(Team team, std::unique_ptr<Health> health, Links links,
+               const RuntimeOptions& options, std::shared_ptr<Progress> progress, Log log);
 
   Result<const Prepared*> prepare(Algorithm algorithm);
   Algorithm algorithm_of(const AllReduceCall& call) const;
@@ -106,18 +106,19 @@ class Communicator : public Tended {
   void check();
   void check_late(Clock::time_point now);
   std::optional<Fault> fault(Clock::time_point now);
-  std::optional<Fault> lost_peer(Clock::time_point now) const;
+  std::optional<Fault> lost_peer(Clock::time_point now);
+  bool needs_more_of(int rank) const;
   void break_down(const Fault& fault);
   void break_down(const Error& error);
   Status poll_links();
   void sleep(std::unique_lock<std::mutex>& lock, Deadline until);
-  void settle();
+  void settle(Deadline deadline);
 
   const RuntimeOptions options_;
   const Log log_;
   const Team team_;
   const std::shared_ptr<Progress> progress_;
-  Health health_;
+  const std::unique_ptr<Health> health_;
 
   std::mutex mutex_;  // what follows, but for the atomic
   Links links_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <utility>
 
 namespace crosstie {
@@ -103,6 +102,15 @@ bool Engine::execute(const Wait& step, uint32_t chunk, Links&) {
   return flag(step.flag).raised + step.lag >= chunk + 1;
 }
 
+bool Engine::waits_for(const std::set<uint32_t>& flags) const {
+  const auto stuck = [&](const LaneState& state) {
+    if (state.chunk == operation_.cut.slicer.chunks()) return false;  // has ended
+    const auto* wait = std::get_if<Wait>(&state.lane->steps[state.step]);
+    return wait && flags.contains(wait->flag);
+  };
+  return std::any_of(lanes_.begin(), lanes_.end(), stuck);
+}
+
 bool Engine::execute(const Put& step, uint32_t chunk, Links& links) {
   const uint64_t bytes = count(step.part, chunk) * size_of(operation_.type);
   const Posted posted = links.put(
@@ -193,6 +201,18 @@ void Engine::raise(uint32_t index, uint32_t chunk) {
 Engine::Flag& Engine::flag(uint32_t index) {
   if (index >= flags_.size()) flags_.resize(index + 1);
   return flags_[index];
+}
+
+std::set<uint32_t> Engine::flags_raised(const Program& peers, int self) {
+  std::set<uint32_t> flags;
+  for (const Lane& lane : peers.lanes)
+    for (const Step& step : lane.steps) {
+      const auto* put = std::get_if<Put>(&step);
+      const auto* signal = std::get_if<Signal>(&step);
+      if (put && static_cast<int>(put->peer) == self) flags.insert(put->flag);
+      if (signal && static_cast<int>(signal->peer) == self) flags.insert(signal->flag);
+    }
+  return flags;
 }
 
 std::vector<int> Engine::peers(const Program& program, int self) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "memory/reduce.h"
@@ -50,6 +51,11 @@ class Engine {
   bool finished() const;
   // Forgets the operation, finished or not; its late flags will be dropped.
   void end();
+
+  // Whether a lane can only go on by one of these flags.
+  bool waits_for(const std::set<uint32_t>& flags) const;
+  // Those of `self` that a peer's Program raises.
+  static std::set<uint32_t> flags_raised(const Program& peers, int self);
 
   // From the Links' events. Fails, with the rank, where it does another collective than we.
   Status notified(int rank, uint32_t immediate);

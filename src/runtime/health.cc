@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/health.h"
 
-#include <sys/epoll.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <thread>
+#include <cstdlib>
 #include <utility>
 
 #include "base/units.h"
@@ -27,65 +27,78 @@ constexpr auto kBetweenBeats = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Health::Health(int rank, int ranks, Star star, Clock::duration bound)
+Result<std::unique_ptr<Health>> Health::make(int rank, int ranks, Star star,
+                                             Clock::duration bound) {
+  auto poller = Poller::create();
+  if (!poller) return pass(poller);
+  Fd news(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!news) return fail_errno(Code::exhausted, "eventfd");
+  std::unique_ptr<Health> made(new Health(rank, ranks, bound, std::move(*poller), std::move(news)));
+  Status added;
+  if (star.hub) added = made->add(0, std::move(star.hub));
+  for (size_t i = 1; added && i < star.spokes.size(); i++)
+    added = made->add(static_cast<int>(i), std::move(star.spokes[i]));
+  if (!added) return pass(added);
+  return made;
+}
+
+Health::Health(int rank, int ranks, Clock::duration bound, Poller poller, Fd news)
     : rank_(rank),
       ranks_(ranks),
       bound_(bound),
       interval_(bound / kBeatsPerBound),
-      next_beat_(Clock::now()),
-      news_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      heard_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (star.hub) add(0, std::move(star.hub));
-  for (size_t i = 1; i < star.spokes.size(); i++)
-    add(static_cast<int>(i), std::move(star.spokes[i]));
+      poller_(std::move(poller)),
+      news_(std::move(news)),
+      next_beat_(Clock::now()) {}
+
+Status Health::add(int rank, Channel channel) {
+  const auto added = poller_.add(channel.fd(), EPOLLIN, static_cast<Poller::Tag>(rank));
+  peers_.push_back({rank, std::move(channel), Clock::now(), 0, false});
+  return added;
 }
 
-void Health::add(int rank, Channel channel) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  epoll_ctl(heard_.get(), EPOLL_CTL_ADD, channel.fd(), &event);
-  peers_.push_back({rank, std::move(channel), Clock::now(), 0});
+Health::Peer* Health::find(int rank) {
+  const auto at = static_cast<size_t>(is_hub() ? rank - 1 : rank);
+  return at < peers_.size() ? &peers_[at] : nullptr;
 }
 
 Deadline Health::beat() {
-  const auto woken = Clock::now();
-  for (Peer& peer : peers_)
-    if (peer.channel) hear(peer);
-  // Silence counts only while we listen: if this process itself stood still, its peers get a
-  // whole interval to be heard.
-  const bool stood_still = woken > next_beat_ + interval_;
-  for (Peer& peer : peers_) {
-    if (stood_still) peer.heard = std::max(peer.heard, woken - bound_ + interval_);
-    if (peer.channel && woken - peer.heard > bound_)
-      declare_dead(peer.rank, fmt::format("no sign of life for {}",
-                                          duration_text(std::chrono::nanoseconds(bound_))));
-  }
-  send_verdict();
-  if (beat_is_due(woken)) {
-    send_beat();
-    last_beat_ = woken;
-    next_beat_ = woken + interval_;
-  }
-  return Deadline(next_beat_);
+  const auto now = Clock::now();
+  hear_all(now);
+  const bool due = beat_is_due(now);
+  if (due) find_silent(now);
+  send_verdict();  // before the leavers: it may be the reason why they left
+  send_leavers();
+  if (due) send_beat();
+  return next_beat();
 }
 
-void Health::hear(Peer& peer) {
-  for (;;) {
-    const auto frame = peer.channel.receive();
-    if (!frame) return declare_dead(peer.rank, "its connection closed");
-    if (!*frame) break;
-    peer.heard = Clock::now();
-    hear_frame(peer, **frame);
-    if (!peer.channel) return;
+// As many looks as it takes to hear each peer once.
+void Health::hear_all(Clock::time_point now) {
+  for (size_t heard = 0; heard <= peers_.size();) {
+    const auto ready = poller_.look();
+    if (!ready || ready->empty()) return;
+    heard += ready->size();
+    for (const Poller::Ready& one : *ready) hear(*find(static_cast<int>(one.tag)), now);
   }
-  static_cast<void>(peer.channel.flush());
+}
+
+void Health::hear(Peer& peer, Clock::time_point now) {
+  while (peer.channel) {
+    const auto frame = peer.channel.receive();
+    if (!frame) return declare_dead(peer, "its connection closed");
+    if (!*frame) return flush(peer);
+    peer.heard = now;
+    hear_frame(peer, **frame);
+  }
 }
 
 void Health::hear_frame(Peer& peer, const Frame& frame) {
-  uint64_t entered = 0, completed = 0;
+  uint64_t entered = 0;
   int rank = -1, used = 0;
   const char* text = frame.payload.c_str();
   if (frame.type == kBeat && is_hub() && std::sscanf(text, "%" SCNu64, &entered) == 1) {
+    somebody_entered_ |= peer.entered != entered;
     peer.entered = entered;
   } else if (frame.type == kBeat && std::sscanf(text, "%d %" SCNu64, &rank, &entered) == 2 &&
              is_rank(rank)) {
@@ -93,32 +106,77 @@ void Health::hear_frame(Peer& peer, const Frame& frame) {
   } else if (frame.type == kVerdict && std::sscanf(text, "%d %n", &rank, &used) == 1 &&
              is_rank(rank)) {
     accuse({rank, text + used});
-  } else if (frame.type == kLeft && std::sscanf(text, "%d %" SCNu64, &rank, &completed) == 2) {
-    note_left(rank, completed);
+  } else if (frame.type == kLeft) {
+    hear_leavers(text);
   }
 }
 
+void Health::hear_leavers(const char* text) {
+  for (char* end = nullptr;; text = end) {
+    const auto rank = static_cast<int>(std::strtol(text, &end, 10));
+    if (end == text || !is_rank(rank)) return;
+    const uint64_t completed = std::strtoull(text = end, &end, 10);
+    if (end == text) return;
+    note_left({rank, completed});
+  }
+}
+
+// What cannot be sent shows when the peer is heard next.
+void Health::send(Peer& peer, const Packed& frame) {
+  if (!peer.channel) return;
+  static_cast<void>(peer.channel.send(frame));
+  flush(peer);
+}
+
 void Health::send_all(uint8_t type, const std::string& payload) {
-  // What cannot be sent shows when the peer is heard next.
-  for (Peer& peer : peers_)
-    if (peer.channel) static_cast<void>(peer.channel.send(type, payload));
+  const Packed frame = pack(type, payload);
+  for (Peer& peer : peers_) send(peer, frame);
+}
+
+void Health::flush(Peer& peer) {
+  const bool blocked =
+      peer.channel.has_unsent() && peer.channel.flush() && peer.channel.has_unsent();
+  if (std::exchange(peer.blocked, blocked) == blocked) return;
+  poller_.change(peer.channel.fd(), EPOLLIN | (blocked ? EPOLLOUT : 0u),
+                 static_cast<Poller::Tag>(peer.rank));
 }
 
 // Between regular beats, not too often: when this rank is in a hurry, and on rank 0 when another
 // one than was told is the last.
 bool Health::beat_is_due(Clock::time_point now) {
   if (now >= next_beat_) return true;
-  if (!(is_hub() && compute_last() != told_) && !hurry_) return false;
-  next_beat_ = std::min(next_beat_, last_beat_ + kBetweenBeats);
-  return now >= next_beat_;
+  if (!(hurry_ || somebody_entered_) || now < last_look_ + kBetweenBeats) return false;
+  last_look_ = now;
+  somebody_entered_ = false;
+  return hurry_ || compute_last() != told_;
+}
+
+Deadline Health::next_beat() const {
+  const bool soon = hurry_ || somebody_entered_;
+  return Deadline(soon ? std::min(next_beat_, last_look_ + kBetweenBeats) : next_beat_);
 }
 
 void Health::send_beat() {
+  const auto now = Clock::now();
+  last_look_ = now;
+  next_beat_ = now + interval_;
   hurry_ = false;
   if (!is_hub()) return send_all(kBeat, std::to_string(entered_.load()));
   const Last last = told_ = compute_last();
   note_last(last);
   send_all(kBeat, fmt::format("{} {}", last.rank, last.entered));
+}
+
+// Silence counts only while we listen: if this process itself stood still, its peers get a whole
+// interval to be heard.
+void Health::find_silent(Clock::time_point now) {
+  const bool stood_still = now > next_beat_ + interval_;
+  for (Peer& peer : peers_) {
+    if (stood_still) peer.heard = std::max(peer.heard, now - bound_ + interval_);
+    if (peer.channel && now - peer.heard > bound_)
+      declare_dead(peer, fmt::format("no sign of life for {}",
+                                     duration_text(std::chrono::nanoseconds(bound_))));
+  }
 }
 
 Health::Last Health::compute_last() const {
@@ -128,10 +186,9 @@ Health::Last Health::compute_last() const {
   return last;
 }
 
-void Health::declare_dead(int rank, const std::string& how) {
-  for (Peer& peer : peers_)
-    if (peer.rank == rank) peer.channel.close();
-  accuse({rank, "is dead: " + how});
+void Health::declare_dead(Peer& peer, const std::string& how) {
+  peer.channel.close();
+  accuse({peer.rank, "is dead: " + how});
 }
 
 void Health::accuse(const Verdict& verdict) {
@@ -150,17 +207,23 @@ void Health::send_verdict() {
   send_all(kVerdict, fmt::format("{} {}", found->rank, found->why));
 }
 
-void Health::note_left(int rank, uint64_t completed) {
-  for (Peer& peer : peers_)
-    if (peer.rank == rank) peer.channel.close();
+void Health::note_left(Leaver leaver) {
+  if (Peer* peer = find(leaver.rank)) peer->channel.close();
   {
     const std::lock_guard lock(mutex_);
-    left_[rank] = completed;
+    left_[leaver.rank] = leaver.completed;
   }
+  if (is_hub()) leavers_.push_back(leaver);
   raise_news();
-  if (!is_hub()) return;
-  send_verdict();  // first: it may be the reason why the rank left
-  send_all(kLeft, fmt::format("{} {}", rank, completed));
+}
+
+// All that left since the last time in one frame: at the end of a job everyone does.
+void Health::send_leavers() {
+  if (leavers_.empty()) return;
+  std::string text;
+  for (const Leaver& leaver : std::exchange(leavers_, {}))
+    text += fmt::format("{} {} ", leaver.rank, leaver.completed);
+  send_all(kLeft, text);
 }
 
 void Health::note_last(Last last) {
@@ -191,16 +254,24 @@ std::optional<uint64_t> Health::left_after(int rank) const {
   return left == left_.end() ? std::nullopt : std::optional(left->second);
 }
 
-void Health::leave(uint64_t completed) {
+void Health::leave(uint64_t completed, Deadline deadline) {
   send_verdict();
-  send_all(kLeft, fmt::format("{} {}", rank_, completed));
-  const Deadline deadline(std::chrono::seconds(1));
-  const auto unsent = [](Peer& peer) {
-    return peer.channel && peer.channel.has_unsent() && peer.channel.flush() &&
-           peer.channel.has_unsent();
-  };
-  while (std::any_of(peers_.begin(), peers_.end(), unsent) && !deadline.expired())
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  leavers_.push_back({rank_, completed});
+  send_leavers();
+  // Of the others we hear no more.
+  const auto is_blocked = [](const Peer& peer) { return peer.channel && peer.blocked; };
+  for (Peer& peer : peers_)
+    if (is_blocked(peer))
+      poller_.change(peer.channel.fd(), EPOLLOUT, static_cast<Poller::Tag>(peer.rank));
+    else if (peer.channel)
+      poller_.remove(peer.channel.fd());
+  while (std::any_of(peers_.begin(), peers_.end(), is_blocked) && !deadline.expired()) {
+    pollfd item{poller_.fd(), POLLIN, 0};
+    poll(&item, 1, deadline.poll_ms());
+    const auto ready = poller_.look();
+    if (!ready) return;
+    for (const Poller::Ready& one : *ready) flush(*find(static_cast<int>(one.tag)));
+  }
 }
 
 }  // namespace crosstie

@@ -7,6 +7,7 @@
 #pragma once
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "base/deadline.h"
 #include "base/handle.h"
 #include "runtime/rendezvous.h"
+#include "transport/poller.h"
 
 namespace crosstie {
 
@@ -31,13 +33,14 @@ class Health {
     bool operator==(const Last&) const = default;
   };
 
-  Health(int rank, int ranks, Star star, Clock::duration bound);
+  static Result<std::unique_ptr<Health>> make(int rank, int ranks, Star star,
+                                              Clock::duration bound);
 
   // ---- for the library thread alone
   // Sends and receives what is due; returns when it is next due.
   Deadline beat();
   // Becomes readable when a peer has spoken.
-  int fd() const { return heard_.get(); }
+  int fd() const { return poller_.fd(); }
 
   // ---- for any thread
   // This rank has entered its n-th collective.
@@ -54,9 +57,9 @@ class Health {
   // Becomes readable when there is a verdict, or somebody has left; until the news are taken.
   int news_fd() const { return news_.get(); }
   void take_news();
-  // Says goodbye, after so many completed collectives; waits at most a second for it to be sent.
+  // Says goodbye, after so many completed collectives; waits until it is sent, or the deadline.
   // The library thread must be done.
-  void leave(uint64_t completed);
+  void leave(uint64_t completed, Deadline deadline);
 
  private:
   struct Peer {
@@ -64,30 +67,48 @@ class Health {
     Channel channel;
     Clock::time_point heard;
     uint64_t entered = 0;
+    bool blocked = false;  // its socket is full
   };
+  struct Leaver {
+    int rank = 0;
+    uint64_t completed = 0;
+  };
+
+  Health(int rank, int ranks, Clock::duration bound, Poller poller, Fd news);
+  Status add(int rank, Channel channel);
   bool is_hub() const { return rank_ == 0; }
   bool is_rank(int rank) const { return rank >= 0 && rank < ranks_; }
-  void add(int rank, Channel channel);
-  void hear(Peer& peer);
+  Peer* find(int rank);
+
+  void hear_all(Clock::time_point now);
+  void hear(Peer& peer, Clock::time_point now);
   void hear_frame(Peer& peer, const Frame& frame);
+  void hear_leavers(const char* text);
+  void send(Peer& peer, const Packed& frame);
   void send_all(uint8_t type, const std::string& payload);
+  void flush(Peer& peer);
+  Deadline next_beat() const;
   bool beat_is_due(Clock::time_point now);
   void send_beat();
-  void declare_dead(int rank, const std::string& how);
+  void find_silent(Clock::time_point now);
+  void declare_dead(Peer& peer, const std::string& how);
   void send_verdict();
-  void note_left(int rank, uint64_t completed);
+  void note_left(Leaver leaver);
+  void send_leavers();
   void note_last(Last last);
   Last compute_last() const;
   void raise_news();
 
   const int rank_, ranks_;
   const Clock::duration bound_, interval_;
-  std::vector<Peer> peers_;
-  Clock::time_point next_beat_;
+  Poller poller_;  // tags are ranks
+  const Fd news_;
+  std::vector<Peer> peers_;  // rank 0's: all others, by rank; else rank 0
+  Clock::time_point next_beat_, last_look_{};
   bool verdict_sent_ = false;
-  Fd news_, heard_;
-  Clock::time_point last_beat_{};
-  Last told_;  // rank 0: who was last when all were told
+  std::vector<Leaver> leavers_;    // rank 0: of whom the others are yet to hear
+  bool somebody_entered_ = false;  // rank 0: since it last looked who is last
+  Last told_;                      // rank 0: who was last when all were told
   std::atomic<uint64_t> entered_{0};
   std::atomic<bool> hurry_{false};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/job.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/digest.h"
@@ -65,7 +66,16 @@ Status find_rank(Job& job, const RuntimeOptions& options, const Launcher* launch
                 "rank {} of {} ranks makes no sense; set both CROSSTIE_RANK and "
                 "CROSSTIE_RANKS, or neither",
                 job.rank, job.ranks);
+  if (job.ranks > Job::kMostRanks)
+    return fail(Code::unsupported, "a job of {} ranks; at most {} are supported", job.ranks,
+                Job::kMostRanks);
   return {};
+}
+
+// "[::1]" → "::1".
+std::string without_brackets(std::string_view address) {
+  const bool has = address.starts_with('[') && address.ends_with(']');
+  return std::string(has ? address.substr(1, address.size() - 2) : address);
 }
 
 Status set_port(Job& job, std::string_view text, std::string_view where) {
@@ -86,15 +96,27 @@ bool all_on_this_host(const Job& job, const Launcher* launcher, const Environmen
          (launcher && value(environment, launcher->local_ranks) == std::to_string(job.ranks));
 }
 
+Status nowhere(const Job& job, const Launcher* launcher, const Environment& environment) {
+  const std::string_view here = launcher ? value(environment, launcher->local_ranks) : "";
+  const std::string some = here.empty() ? "" : fmt::format("{} on this host, ", here);
+  return fail(Code::invalid,
+              "{} starts {} ranks, {}and does not say where rank 0 is; set MASTER_ADDR to its host "
+              "on all ranks",
+              launcher ? launcher->what : "CROSSTIE_RANKS", job.ranks, some);
+}
+
 Status find_address(Job& job, const RuntimeOptions& options, const Launcher* launcher,
                     const Environment& environment) {
   job.port = port_of(job.id);
   if (!options.address.empty()) {
-    const size_t colon = options.address.rfind(':');
-    if (colon == std::string::npos)
-      return fail(Code::invalid, "CROSSTIE_ADDRESS: '{}' is not HOST:PORT", options.address);
-    job.address = options.address.substr(0, colon);
-    return set_port(job, options.address.substr(colon + 1), "CROSSTIE_ADDRESS");
+    const std::string_view text = options.address;
+    const size_t colon = text.rfind(':');
+    const std::string_view host = text.substr(0, colon);
+    // Of figures without brackets nobody knows which is the port.
+    if (colon == text.npos || (host.find(':') != host.npos && !host.starts_with('[')))
+      return fail(Code::invalid, "CROSSTIE_ADDRESS: '{}' is not HOST:PORT, nor [IPV6]:PORT", text);
+    job.address = without_brackets(host);
+    return set_port(job, text.substr(colon + 1), "CROSSTIE_ADDRESS");
   }
   if (const std::string* port = environment.find("MASTER_PORT")) {
     const auto set = set_port(job, *port, "MASTER_PORT");
@@ -102,27 +124,28 @@ Status find_address(Job& job, const RuntimeOptions& options, const Launcher* lau
     // torchrun's agent keeps MASTER_PORT for its own store.
     if (environment.find("TORCHELASTIC_USE_AGENT_STORE")) job.port++;
   }
-  job.address = value(environment, "MASTER_ADDR");
+  job.address = without_brackets(value(environment, "MASTER_ADDR"));
   if (job.address.empty()) job.address = first_host(value(environment, "SLURM_STEP_NODELIST"));
   if (job.address.empty() && all_on_this_host(job, launcher, environment))
     job.address = "127.0.0.1";
-  if (job.address.empty())
-    return fail(Code::invalid,
-                "{} does not say where rank 0 is; set MASTER_ADDR to its host on all "
-                "ranks",
-                launcher ? launcher->what : "nothing");
+  if (job.address.empty()) return nowhere(job, launcher, environment);
   return {};
 }
 
 }  // namespace
 
 std::string first_host(std::string_view nodelist) {
-  const size_t bracket = nodelist.find('['), comma = nodelist.find(',');
-  if (bracket == std::string_view::npos || comma < bracket)
-    return std::string(nodelist.substr(0, comma));
-  const std::string_view rest = nodelist.substr(bracket + 1);
-  return fmt::format("{}{}", nodelist.substr(0, bracket),
-                     rest.substr(0, rest.find_first_of(",-]")));
+  std::string name;
+  while (!nodelist.empty() && nodelist.front() != ',') {
+    const size_t bracket = nodelist.find_first_of("[,");
+    name += nodelist.substr(0, bracket);
+    if (bracket == nodelist.npos || nodelist[bracket] == ',') break;
+    // Of each group its first number, as it is written.
+    nodelist.remove_prefix(bracket + 1);
+    name += nodelist.substr(0, nodelist.find_first_of(",-]"));
+    nodelist.remove_prefix(std::min(nodelist.find(']'), nodelist.size() - 1) + 1);
+  }
+  return name;
 }
 
 Result<Job> find_job(const RuntimeOptions& options, const Environment& environment) {

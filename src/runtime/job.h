@@ -15,6 +15,9 @@ struct Job {
   uint16_t port = 0;    // the first of kPorts that rank 0 tries
   uint64_t id = 0;      // digest that keeps jobs apart which meet at one address
 
+  // Twice the largest clusters. Notifications bind: their 18 bits tell apart some two flags a rank
+  // (engine.cc).
+  static constexpr int kMostRanks = 1 << 17;
   // Rank 0 takes the first free port of so many from `port` on; the others try them in turn.
   static constexpr uint16_t kPorts = 8;
 };
@@ -24,7 +27,7 @@ struct Job {
 // every launcher.
 Result<Job> find_job(const RuntimeOptions& options, const Environment& environment);
 
-// "node[003-005,9],b" → "node003": the first name of a Slurm node list.
+// "node[003-005,9]-ib,b" → "node003-ib": the first name of a Slurm node list.
 std::string first_host(std::string_view nodelist);
 
 }  // namespace crosstie

@@ -42,7 +42,7 @@ Result<Links> Links::make(int ranks, Carrier inside, Carrier across, Buffer scra
   return links;
 }
 
-void Links::open(const Team& team, const std::vector<int>& peers) {
+Status Links::open(const Team& team, const std::vector<int>& peers) {
   for (const int peer : peers) {
     if (outgoing_.contains(peer)) continue;
     const bool inside = team.is_inside(peer);
@@ -51,14 +51,17 @@ void Links::open(const Team& team, const std::vector<int>& peers) {
     const int own = team.rank();
     const auto endpoint = wing->worker->connect(wing->device, address,
                                                 std::as_bytes(std::span(&own, 1)), wing->service);
+    if (!endpoint && endpoint.error().code == Code::exhausted)
+      return pass(endpoint, fmt::format("cannot connect to {}", team.name(peer)));
     outgoing_[peer].wing = wing;
     if (!endpoint) {
-      lose(peer, endpoint.error().text);
+      lose(peer, endpoint.error().text, false);
       continue;
     }
     outgoing_[peer].endpoint = *endpoint;
     wing->peers[*endpoint] = peer;
   }
+  return {};
 }
 
 Status Links::attach(const Memory& memory) {
@@ -87,6 +90,7 @@ void Links::detach() {
 Posted Links::put(int peer, Space space, uint64_t from, uint64_t bytes, uint64_t to,
                   uint32_t immediate, uint64_t operation) {
   Outgoing& link = outgoing_.at(peer);
+  if (link.retired && bytes == 0) return Posted::ok;
   if (link.key.empty() || link.completed + 1 < operation) return Posted::again;
   const Wing& wing = *link.wing;
   const RegionId region = space == Space::in    ? wing.in
@@ -158,7 +162,7 @@ void Links::handle(Wing& wing, Event& event, const Handlers& handlers) {
     case Event::Kind::message:
       return heard(peer->second, event, handlers);
     case Event::Kind::failed:
-      return lose(peer->second, std::move(event.why));
+      return failed(peer->second, event);
     default:
       return;
   }
@@ -169,12 +173,12 @@ void Links::accepted(Wing& wing, const Event& event) {
   if (event.bytes.size() == sizeof rank) memcpy(&rank, event.bytes.data(), sizeof rank);
   if (rank < 0 || rank >= ranks_) return wing.worker->close(event.endpoint);
   wing.peers[event.endpoint] = rank;
-  incoming_.push_back({&wing, event.endpoint, false, 0});
+  incoming_.push_back({&wing, event.endpoint, rank, false, false, 0});
 }
 
 void Links::heard(int rank, const Event& event, const Handlers& handlers) {
   constexpr const char* kNonsense = "it sent a message that makes no sense";
-  if (event.bytes.size() < kFixed) return lose(rank, kNonsense);
+  if (event.bytes.size() < kFixed) return lose(rank, kNonsense, false);
   const auto type = static_cast<Type>(event.bytes[0]);
   const auto more = std::span(event.bytes).subspan(kFixed);
   uint64_t number = 0;
@@ -183,13 +187,29 @@ void Links::heard(int rank, const Event& event, const Handlers& handlers) {
     return handlers.declared(rank, number,
                              {reinterpret_cast<const char*>(more.data()), more.size()});
   const auto link = outgoing_.find(rank);
-  if (link == outgoing_.end()) return lose(rank, kNonsense);
+  if (link == outgoing_.end()) return lose(rank, kNonsense, false);
   link->second.completed = number;
   if (type == kGreeting) link->second.key.assign(more.begin(), more.end());
 }
 
-void Links::lose(int rank, std::string why) {
-  lost_.emplace(rank, Lost{std::move(why), Clock::now()});
+void Links::failed(int rank, Event& event) {
+  for (Incoming& link : incoming_)
+    link.failed |= link.rank == rank && link.endpoint == event.endpoint;
+  lose(rank, std::move(event.why), event.died);
+}
+
+void Links::lose(int rank, std::string why, bool died) {
+  Lost& lost = lost_.emplace(rank, Lost{std::move(why), Clock::now()}).first->second;
+  lost.died |= died;
+}
+
+void Links::retire(int rank) {
+  if (const auto link = outgoing_.find(rank); link != outgoing_.end()) link->second.retired = true;
+}
+
+bool Links::hears(int rank) const {
+  return std::any_of(incoming_.begin(), incoming_.end(),
+                     [rank](const Incoming& link) { return link.rank == rank && !link.failed; });
 }
 
 bool Links::arm() {

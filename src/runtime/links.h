@@ -27,6 +27,7 @@ class Links {
   struct Lost {
     std::string why;
     Clock::time_point at;
+    bool died = false;  // its process has ended, and said no goodbye
   };
   struct Handlers {
     std::function<void(int rank, uint32_t immediate)> notified;
@@ -52,8 +53,8 @@ class Links {
   std::span<std::byte> scratch() const { return scratch_.bytes(); }
 
   // Begins to connect to the peers that a Program puts to or signals, if not yet. One that
-  // cannot be reached is lost().
-  void open(const Team& team, const std::vector<int>& peers);
+  // cannot be reached is lost(). Fails where it is this process that cannot.
+  Status open(const Team& team, const std::vector<int>& peers);
   // Registers an operation's memory as the source of puts; the one before is forgotten.
   Status attach(const Memory& memory);
   void detach();
@@ -75,6 +76,10 @@ class Links {
   bool arm();
   std::vector<int> fds() const;
 
+  // A rank that needs nothing more: what it should still be told is dropped.
+  void retire(int rank);
+  // Whether puts of that rank's can still arrive.
+  bool hears(int rank) const;
   // By rank; the first failure of each.
   const std::map<int, Lost>& lost() const { return lost_; }
   LinkTraffic traffic() const;
@@ -91,10 +96,13 @@ class Links {
     EndpointId endpoint{};
     Blob key;  // empty until the peer has answered; `endpoint` means nothing where it never will
     uint64_t completed = 0;
+    bool retired = false;
   };
   struct Incoming {
     Wing* wing = nullptr;
     EndpointId endpoint{};
+    int rank = -1;
+    bool failed = false;
     bool greeted = false;
     uint64_t announced = 0;
   };
@@ -103,7 +111,8 @@ class Links {
   void handle(Wing& wing, Event& event, const Handlers& handlers);
   void accepted(Wing& wing, const Event& event);
   void heard(int rank, const Event& event, const Handlers& handlers);
-  void lose(int rank, std::string why);
+  void failed(int rank, Event& event);
+  void lose(int rank, std::string why, bool died);
   void flush_announcements();
   void greet(Incoming& link);
 

@@ -4,6 +4,7 @@ src_runtime_libruntime_la_SOURCES = \
   src/runtime/channel.cc src/runtime/channel.h \
   src/runtime/communicator.cc src/runtime/communicator.h \
   src/runtime/engine.cc src/runtime/engine.h \
+  src/runtime/fields.h \
   src/runtime/health.cc src/runtime/health.h \
   src/runtime/job.cc src/runtime/job.h \
   src/runtime/links.cc src/runtime/links.h \

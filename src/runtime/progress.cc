@@ -6,20 +6,43 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <system_error>
 
 namespace crosstie {
 namespace {
 
-// The application's signals are for the application's threads.
-void block_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
-}
+// The application's signals are for the application's threads: one that starts meanwhile takes
+// none.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
-Progress::Progress() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { run(); }) {}
+Result<std::shared_ptr<Progress>> Progress::start() {
+  Fd wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return fail_errno(Code::exhausted, "eventfd");
+  std::shared_ptr<Progress> made(new Progress(std::move(wake)));
+  const SignalsBlocked blocked;
+  try {
+    made->thread_ = std::thread([progress = made.get()] { progress->run(); });
+  } catch (const std::system_error& error) {
+    return fail(Code::exhausted, "cannot start the library's thread: {}", error.what());
+  }
+  return made;
+}
+
+Progress::Progress(Fd wake) : wake_(std::move(wake)) {}
 
 Progress::~Progress() {
   {
@@ -27,7 +50,7 @@ Progress::~Progress() {
     stop_ = true;
   }
   wake();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Progress::add(Tended* tended) {
@@ -47,7 +70,6 @@ void Progress::remove(Tended* tended) {
 void Progress::wake() { eventfd_write(wake_.get(), 1); }
 
 void Progress::run() {
-  block_signals();
   pthread_setname_np(pthread_self(), "crosstie");
   std::vector<pollfd> fds;
   for (;;) {

@@ -4,13 +4,14 @@
 #pragma once
 #include <poll.h>
 
-#include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/deadline.h"
 #include "base/handle.h"
+#include "base/result.h"
 
 namespace crosstie {
 
@@ -24,7 +25,7 @@ class Tended {
 
 class Progress {
  public:
-  Progress();
+  static Result<std::shared_ptr<Progress>> start();
   ~Progress();
 
   void add(Tended* tended);
@@ -34,6 +35,7 @@ class Progress {
   void wake();
 
  private:
+  explicit Progress(Fd wake);
   void run();
   Deadline tend_all(std::vector<pollfd>& fds);
 

@@ -5,23 +5,20 @@
 
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <span>
+
+#include "runtime/fields.h"
 
 namespace crosstie {
 namespace {
 
-using nlohmann::json;
-
-json numbers(const Blob& blob) {
-  json list = json::array();
-  for (const std::byte b : blob) list.push_back(static_cast<int>(b));
-  return list;
+std::string_view text_of(const Blob& blob) {
+  return {reinterpret_cast<const char*>(blob.data()), blob.size()};
 }
 
-Blob blob(const json& list) {
-  Blob bytes;
-  for (const json& number : list) bytes.push_back(static_cast<std::byte>(number.get<int>()));
-  return bytes;
+Blob blob_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
 }
 
 std::vector<uint32_t> host_labels(const std::vector<RankFacts>& facts) {
@@ -34,25 +31,34 @@ std::vector<uint32_t> host_labels(const std::vector<RankFacts>& facts) {
 
 }  // namespace
 
-std::string to_text(const RankFacts& f) {
-  const json facts = {{"host", f.host},
-                      {"hostname", f.hostname},
-                      {"pid", f.pid},
-                      {"version", f.version},
-                      {"settings", f.settings},
-                      {"inside", numbers(f.inside)},
-                      {"across", numbers(f.across)}};
-  return facts.dump(-1, ' ', true, json::error_handler_t::replace);  // a host name may be any bytes
+// What ranks have alike comes first: the table of all says it once.
+std::string pack(const RankFacts& facts) {
+  std::string packed;
+  for (const std::string_view text :
+       {std::string_view(facts.version), std::string_view(facts.settings),
+        std::string_view(facts.host), std::string_view(facts.hostname), text_of(facts.inside),
+        text_of(facts.across)})
+    add_text(packed, text);
+  add_number(packed, static_cast<uint32_t>(facts.pid));
+  return packed;
 }
 
-Result<RankFacts> parse_facts(const std::string& text) {
-  try {
-    const json f = json::parse(text);
-    return RankFacts{f.at("host"),     f.at("hostname"),     f.at("pid"),         f.at("version"),
-                     f.at("settings"), blob(f.at("inside")), blob(f.at("across"))};
-  } catch (const json::exception& error) {
-    return fail(Code::peer, "facts that cannot be read: {}", error.what());
-  }
+Result<RankFacts> unpack_facts(std::string_view packed) {
+  RankFacts facts;
+  std::string_view inside, across;
+  const auto text = [&packed](auto& to) {
+    const auto found = take_text(packed);
+    if (found) to = *found;
+    return found.has_value();
+  };
+  const bool whole = text(facts.version) && text(facts.settings) && text(facts.host) &&
+                     text(facts.hostname) && text(inside) && text(across);
+  const auto pid = take_number(packed);
+  if (!whole || !pid) return fail(Code::peer, "facts that cannot be read");
+  facts.inside = blob_of(inside);
+  facts.across = blob_of(across);
+  facts.pid = static_cast<int>(*pid);
+  return facts;
 }
 
 std::string kernel_identity() {
@@ -64,16 +70,11 @@ std::string kernel_identity() {
                      std::string_view(space, length > 0 ? static_cast<size_t>(length) : 0));
 }
 
-std::string host_name() {
-  char name[256] = "";
-  return gethostname(name, sizeof name - 1) == 0 ? name : "unknown-host";
-}
-
-Result<Team> Team::make(int rank, const std::vector<std::string>& texts) {
+Result<Team> Team::make(int rank, const std::vector<std::string>& packed) {
   Team team;
   team.rank_ = rank;
-  for (size_t i = 0; i < texts.size(); i++) {
-    auto facts = parse_facts(texts[i]);
+  for (size_t i = 0; i < packed.size(); i++) {
+    auto facts = unpack_facts(packed[i]);
     if (!facts) return pass(facts, fmt::format("rank {}", i));
     team.facts_.push_back(std::move(*facts));
   }

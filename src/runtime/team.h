@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/rendezvous.h"
@@ -20,13 +21,12 @@ struct RankFacts {
   std::string settings;  // those that must be equal on all ranks
   Blob inside, across;   // where its Workers listen
 };
-std::string to_text(const RankFacts& facts);
-Result<RankFacts> parse_facts(const std::string& text);
+std::string pack(const RankFacts& facts);
+Result<RankFacts> unpack_facts(std::string_view packed);
 
 // "the kernel's": boot and network namespace, within which processes can attach each other's
 // memory through an abstract socket.
 std::string kernel_identity();
-std::string host_name();
 
 class Team {
  public:

@@ -27,7 +27,7 @@ inline constexpr size_t kMaxHello = 64;
 
 // Valid for the Worker that gave them, never used again after close.
 enum class EndpointId : uint32_t {};
-enum class RegionId : uint32_t {};
+enum class RegionId : uint64_t {};  // enough for a registration a nanosecond, for centuries
 
 // A way out of this process: a network interface or port, or the host's own memory.
 struct Device {
@@ -75,6 +75,7 @@ struct Event {
   uint64_t context = 0;
   std::vector<std::byte> bytes;
   std::string why;
+  bool died = false;  // failed: the peer's process has ended without closing
 };
 
 // Exact, per endpoint, since it was connected.

@@ -25,8 +25,10 @@ class Events {
   void message(EndpointId endpoint, std::span<const std::byte> bytes) {
     add(Event::Kind::message, endpoint).bytes.assign(bytes.begin(), bytes.end());
   }
-  void failed(EndpointId endpoint, std::string why) {
-    add(Event::Kind::failed, endpoint).why = std::move(why);
+  void failed(EndpointId endpoint, std::string why, bool died = false) {
+    Event& event = add(Event::Kind::failed, endpoint);
+    event.why = std::move(why);
+    event.died = died;
   }
 
   bool empty() const { return events_.empty(); }

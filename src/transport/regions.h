@@ -53,7 +53,7 @@ class Regions {
     const Region* region = find(source.region);
     if (!region)
       return fail(Code::invalid, "the source's region {} is not registered",
-                  static_cast<uint32_t>(source.region));
+                  static_cast<uint64_t>(source.region));
     return stretch(region->memory.bytes, source.from, source.bytes);
   }
   // Where a peer's put goes.
@@ -61,14 +61,14 @@ class Regions {
     const Region* region = find(id);
     if (!region || region->access != Access::remote)
       return fail(Code::peer, "a put names region {}, which is not open to peers",
-                  static_cast<uint32_t>(id));
+                  static_cast<uint64_t>(id));
     return stretch(region->memory.bytes, to, bytes);
   }
 
  private:
   mutable std::mutex mutex_;
   std::map<RegionId, Region> regions_;
-  uint32_t last_ = 0;
+  uint64_t last_ = 0;
 };
 
 }  // namespace crosstie

@@ -25,6 +25,7 @@ using wire::Packet;
 // Entries that one poll takes from one peer, so that a busy one does not starve others.
 constexpr size_t kEntriesPerPoll = 1024;
 constexpr int kPacketsPerPoll = 64;
+constexpr const char* kGone = "the peer's process is gone";
 // While the rings are busy the descriptors are looked at every so many polls only.
 constexpr uint32_t kPollsPerLook = 64;
 // When to try again what the kernel had no room for.
@@ -32,6 +33,8 @@ constexpr auto kRetry = std::chrono::milliseconds(10);
 // Endpoints' tags are their ids.
 constexpr Poller::Tag kListenerTag = Poller::Tag{1} << 32;
 constexpr Poller::Tag kBellTag = kListenerTag + 1;
+// With the endpoint's id: that the peer's process has ended.
+constexpr Poller::Tag kProcessTags = Poller::Tag{1} << 33;
 
 Poller::Tag tag_of(EndpointId id) { return static_cast<Poller::Tag>(id); }
 
@@ -69,6 +72,8 @@ class ShmWorker final : public Worker {
   void accept_strangers();
   Status admit(Fd socket);
   void handle(const Poller::Ready& ready);
+  void read(EndpointId id);
+  void bury(EndpointId id);
   Status handle(ShmLink& link, Received& received);
   Status welcome(ShmLink& link, Received& received);
   Status be_welcomed(ShmLink& link, Received& received);
@@ -89,7 +94,7 @@ class ShmWorker final : public Worker {
   void quiet_bell();
   void ring_alarms();
   void ring_alarm(ShmLink& link);
-  void fail_link(ShmLink& link, std::string_view why);
+  void fail_link(ShmLink& link, std::string_view why, bool died = false);
   void say_goodbye(ShmLink& link, std::string_view why);
 
   TransportOptions options_;
@@ -216,6 +221,10 @@ void ShmWorker::handle(const Poller::Ready& ready) {
   if (ready.tag == kListenerTag) return accept_strangers();
   if (ready.tag == kBellTag) return quiet_bell();
   const auto id = static_cast<EndpointId>(ready.tag);
+  return ready.tag & kProcessTags ? bury(id) : read(id);
+}
+
+void ShmWorker::read(EndpointId id) {
   for (int i = 0; i < kPacketsPerPoll; i++) {
     // A link may have gone since the kernel reported it, or by what the last packet said.
     ShmLink* link = find(id);
@@ -227,13 +236,23 @@ void ShmWorker::handle(const Poller::Ready& ready) {
   }
 }
 
+// Its last words come first.
+void ShmWorker::bury(EndpointId id) {
+  read(id);
+  ShmLink* link = find(id);
+  if (!link) return;
+  poller_.remove(link->process.get());
+  link->process.reset();
+  hang_up(*link);
+  fail_link(*link, kGone, true);
+}
+
 Status ShmWorker::handle(ShmLink& link, Received& received) {
   if (received.what == Received::What::ended) {
     hang_up(link);
     if (link.state == State::failed) return {};
     return fail(Code::peer, "{}",
-                link.state == State::ready ? "the peer's process is gone"
-                                           : "the peer left in the handshake");
+                link.state == State::ready ? kGone : "the peer left in the handshake");
   }
   switch (link.state) {
     case State::expecting:
@@ -283,6 +302,8 @@ void ShmWorker::become_ready(ShmLink& link) {
   poller_.cancel_alarm(tag_of(link.id));
   link.state = State::ready;
   tell_new_regions(link);
+  if (link.watch_process())
+    static_cast<void>(poller_.add(link.process.get(), EPOLLIN, kProcessTags | tag_of(link.id)));
 }
 
 Status ShmWorker::hear(ShmLink& link, Received& received) {
@@ -327,7 +348,7 @@ Posted ShmWorker::deregister(RegionId id) {
   if (remote && leaving_.insert(id).second) {
     Packet packet;
     packet.kind = Packet::Kind::forget;
-    packet.region = static_cast<uint32_t>(id);
+    packet.region = static_cast<uint64_t>(id);
     for (auto& [endpoint, link] : links_) {
       if (link.state != State::ready) continue;
       link.announce_deregistration();
@@ -335,7 +356,7 @@ Posted ShmWorker::deregister(RegionId id) {
     }
   }
   for (const auto& [endpoint, link] : links_)
-    if (link.mapped() && link.being_written() == static_cast<uint32_t>(id)) return retry_.refuse();
+    if (link.mapped() && link.being_written() == static_cast<uint64_t>(id)) return retry_.refuse();
   leaving_.erase(id);
   regions_.remove(id);
   return Posted::ok;
@@ -358,7 +379,7 @@ void ShmWorker::tell_region(ShmLink& link, RegionId id) {
   const Region& region = *regions_.find(id);
   Packet packet;
   packet.kind = Packet::Kind::region;
-  packet.region = static_cast<uint32_t>(id);
+  packet.region = static_cast<uint64_t>(id);
   packet.offset = region.memory.fd_offset;
   packet.bytes = region.memory.bytes.size();
   tell(link, packet);
@@ -530,7 +551,7 @@ void ShmWorker::hang_up(ShmLink& link) {
 }
 
 // What the peer had still put into the ring comes before its end.
-void ShmWorker::fail_link(ShmLink& link, std::string_view why) {
+void ShmWorker::fail_link(ShmLink& link, std::string_view why, bool died) {
   const State state = std::exchange(link.state, State::failed);
   if (state == State::failed) return;
   poller_.cancel_alarm(tag_of(link.id));
@@ -543,7 +564,7 @@ void ShmWorker::fail_link(ShmLink& link, std::string_view why) {
     [[maybe_unused]] const auto drained = drain(link, link.incoming().count());
     say_goodbye(link, why);
   }
-  events_.failed(link.id, fmt::format("{}: {}", link.where, why));
+  events_.failed(link.id, fmt::format("{}: {}", link.where, why), died);
 }
 
 // The socket stays, to learn when the peer is gone for good.

@@ -2,6 +2,7 @@
 #include "transport/shm_link.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bit>
@@ -14,6 +15,14 @@ namespace {
 constexpr size_t kCopyStep = 256 * 1024;
 
 }  // namespace
+
+bool ShmLink::watch_process() {
+  const auto peer = peer_process(socket.get());
+  if (!peer || peer->pid <= 0) return false;
+  process.reset(
+      static_cast<int>(syscall(SYS_pidfd_open, peer->pid, 0)));  // close-on-exec by itself
+  return static_cast<bool>(process);
+}
 
 Status ShmLink::make_rings(uint64_t entries) {
   auto buffer = Buffer::allocate(2 * half_bytes(entries), "crosstie-rings");
@@ -69,7 +78,7 @@ Status ShmLink::attach_region(Received& received) {
   return {};
 }
 
-void ShmLink::forget_region(uint32_t region) {
+void ShmLink::forget_region(uint64_t region) {
   regions_.erase(region);
   forgotten_++;
 }
@@ -101,7 +110,7 @@ Posted ShmLink::put(std::span<const std::byte> source, RegionId region, uint64_t
 
 Posted ShmLink::write(std::span<const std::byte> source, RegionId region, uint64_t to,
                       std::string* why) {
-  const auto number = static_cast<uint32_t>(region);
+  const auto number = static_cast<uint64_t>(region);
   const auto attached = regions_.find(number);
   if (attached == regions_.end()) {
     if (number > told_) return Posted::again;  // its descriptor is on its way

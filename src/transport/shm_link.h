@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One shm peer: the socket over which it was met, the rings shared with it, and those of its
 // regions that are mapped here. The socket stays open: the kernel closes the other end when the
-// peer dies, however it dies.
+// peer dies, however it dies; unless a child of the peer's still holds it, wherefore the process is
+// watched, too.
 #pragma once
 #include <deque>
 #include <map>
@@ -26,6 +27,7 @@ class ShmLink {
   EndpointId id{};
   State state = State::dialling;
   Fd socket;
+  Fd process;         // readable when the peer's process has ended
   std::string where;  // whom we have to do with, for errors
   uint64_t peer = 0;  // the peer's nonce
   wire::ShmAddress address;
@@ -36,6 +38,10 @@ class ShmLink {
   std::deque<wire::Packet> packets;        // that the socket had no room for
   EndpointCounters counters;
 
+  // Fills in `process`. False where it cannot be watched: it is not seen in our namespace,
+  // descriptors have run out, the kernel is older than Linux 5.3. Its socket's end has to do then.
+  bool watch_process();
+
   // The handshake. The connecting side makes the rings.
   Status make_rings(uint64_t entries);
   Status attach_rings(Received& hello);
@@ -45,7 +51,7 @@ class ShmLink {
 
   // The peer has told of a region of its.
   Status attach_region(Received& packet);
-  void forget_region(uint32_t region);
+  void forget_region(uint64_t region);
 
   Posted put(std::span<const std::byte> source, RegionId region, uint64_t to,
              std::optional<uint32_t> immediate, std::string* why);
@@ -61,7 +67,7 @@ class ShmLink {
   void fence() { in_.half().fenced.store(1); }
   void announce_deregistration() { in_.half().deregistered.fetch_add(1); }
   // The region that a put of the peer's is writing to at this moment, or 0.
-  uint32_t being_written() const { return hung_up ? 0 : in_.half().writing.load(); }
+  uint64_t being_written() const { return hung_up ? 0 : in_.half().writing.load(); }
 
  private:
   void split(uint64_t entries, bool ours);
@@ -79,9 +85,9 @@ class ShmLink {
     Buffer memory;
     std::span<std::byte> region;
   };
-  std::map<uint32_t, Attached> regions_;
-  uint32_t told_ = 0;       // the latest region the peer has told of; they come in order
-  uint32_t forgotten_ = 0;  // how many it has told are gone
+  std::map<uint64_t, Attached> regions_;
+  uint64_t told_ = 0;       // the latest region the peer has told of; they come in order
+  uint64_t forgotten_ = 0;  // how many it has told are gone
 };
 
 }  // namespace crosstie

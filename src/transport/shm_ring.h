@@ -33,13 +33,13 @@ constexpr uint64_t entries_of(size_t message_bytes) {
 struct ShmHalf {
   // Written by the producer.
   alignas(kCacheLine) std::atomic<uint64_t> pushed{0};  // entries, ever
-  std::atomic<uint32_t> writing{0};                     // the region that a put is writing to, or 0
+  std::atomic<uint64_t> writing{0};                     // the region that a put is writing to, or 0
   // Written by the consumer as it reads.
   alignas(kCacheLine) std::atomic<uint64_t> taken{0};  // entries, ever
   // Written by the consumer now and then.
   alignas(kCacheLine) std::atomic<uint32_t> wakes{0};  // Wake bits: it is asleep until these
   std::atomic<uint32_t> fenced{0};                     // no put may begin
-  std::atomic<uint32_t> deregistered{0};               // regions, ever
+  std::atomic<uint64_t> deregistered{0};               // regions, ever
 };
 enum Wake : uint32_t {
   kWakeOnEntry = 1,  // there is something in the ring that the sleeper reads

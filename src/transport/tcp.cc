@@ -167,7 +167,7 @@ Posted TcpWorker::deregister(RegionId region) {
   for (auto& [id, link] : links_)
     if (link.state == State::ready && (link.in.fills(region) || link.out.uses(region)))
       fail_link(link, fmt::format("region {} was deregistered under a put",
-                                  static_cast<uint32_t>(region)));
+                                  static_cast<uint64_t>(region)));
   regions_.remove(region);
   return Posted::ok;
 }
@@ -203,7 +203,7 @@ Posted TcpWorker::put(EndpointId endpoint, Source source, std::span<const std::b
       return Posted::error;
     }
     post.frame.bytes = source.bytes;
-    post.frame.region = static_cast<uint32_t>(*region);
+    post.frame.region = static_cast<uint64_t>(*region);
     post.frame.offset = to;
     post.payload = *from;
     post.source = source.region;

@@ -26,7 +26,7 @@ TcpReceiver::TcpReceiver() : buffer_(kBuffer) {}
 
 bool TcpReceiver::fills(RegionId region) const {
   return in_payload_ && frame_.kind == Frame::Kind::put &&
-         frame_.region == static_cast<uint32_t>(region);
+         frame_.region == static_cast<uint64_t>(region);
 }
 
 // Into the target first, then into the buffer, in one call.

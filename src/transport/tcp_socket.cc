@@ -116,7 +116,7 @@ Result<Fd> dial_tcp(const TcpAddress& from, const TcpAddress& to, const Service&
   if (const auto bound = bind_host(fd->get(), from, to); !bound) return pass(bound);
   const SocketAddress at = socket_address(to);
   if (connect(fd->get(), at.get(), at.length) != 0 && errno != EINPROGRESS && errno != EINTR)
-    return fail_errno(Code::peer, "connect");
+    return fail_errno(blame(Code::peer), "connect");
   return fd;
 }
 
@@ -141,7 +141,7 @@ Status dialled(int fd) {
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
   if (error == 0) return {};
   errno = error;
-  return fail_errno(Code::peer, "connect");
+  return fail_errno(blame(Code::peer), "connect");
 }
 
 }  // namespace crosstie

@@ -84,7 +84,7 @@ Result<Fd> dial_unix(std::span<const uint8_t> name) {
   const AbstractAddress to = abstract(name);
   if (connect(fd->get(), to.get(), to.length) == 0) return fd;
   if (errno == EAGAIN || errno == EINTR) return Fd();
-  return fail_errno(Code::peer, "connect");
+  return fail_errno(blame(Code::peer), "connect");
 }
 
 Result<PeerProcess> peer_process(int fd) {

@@ -16,7 +16,7 @@ Result<Fd> listen_unix(std::span<const uint8_t> name);
 Result<Fd> dial_unix(std::span<const uint8_t> name);
 // Who made the other end of a connection.
 struct PeerProcess {
-  pid_t pid = 0;
+  pid_t pid = 0;  // in our namespace; 0 where it is not seen from there
   uid_t user = 0;
 };
 Result<PeerProcess> peer_process(int fd);

@@ -20,8 +20,7 @@ struct Frame {
   uint32_t immediate = 0;
   uint64_t bytes = 0;  // of the payload
   uint64_t offset = 0;
-  uint32_t region = 0;
-  uint32_t unused = 0;
+  uint64_t region = 0;
 };
 static_assert(sizeof(Frame) == 32);
 

@@ -9,8 +9,9 @@ namespace crosstie::wire {
 struct Key {
   static constexpr uint32_t kMagic = four_letters("XKEY");
   uint32_t magic = kMagic;
-  uint32_t region = 0;
+  uint32_t unused = 0;
   uint64_t worker = 0;  // nonce of the Worker that registered it
+  uint64_t region = 0;
 };
 static_assert(sizeof(Key) <= kMaxBlob);
 
@@ -19,7 +20,7 @@ inline Blob key_of(const Regions& regions, RegionId id, uint64_t worker) {
   const Region* region = regions.find(id);
   if (!region || region->access != Access::remote) return {};
   Key key;
-  key.region = static_cast<uint32_t>(id);
+  key.region = static_cast<uint64_t>(id);
   key.worker = worker;
   return blob_of(key);
 }

@@ -30,12 +30,11 @@ struct Packet {
   uint32_t magic = kMagic;
   uint16_t version = kVersion;
   Kind kind = Kind::hello;
-  uint32_t region = 0;
-  uint32_t ring = 0;               // of a hello: entries each way
+  uint64_t region = 0;
   uint64_t to = 0, from = 0;       // of a hello and a welcome: nonces
   uint64_t offset = 0, bytes = 0;  // of a region: where in the memory it is
+  uint32_t ring = 0;               // of a hello: entries each way
   uint32_t text_bytes = 0;
-  uint32_t unused = 0;
   std::array<char, 200> text{};
 
   void set_text(std::string_view from_text) {

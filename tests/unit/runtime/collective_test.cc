@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // AllReduce through the C API, by real processes, on hosts drawn by hand.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -209,11 +213,22 @@ int misuse(int) {
   return wrong;
 }
 
+bool has_ipv6_loopback() {
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  const bool has = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return has;
+}
+
 class Suite {
  public:
   void run(const std::string& name, const std::vector<int>& hosts, int (*body)(int),
-           const std::vector<std::pair<std::string, std::string>>& variables = {}) {
-    Ranks ranks(hosts, body, variables);
+           const std::vector<std::pair<std::string, std::string>>& variables = {},
+           const std::string& address = "127.0.0.1") {
+    Ranks ranks(hosts, body, variables, address);
     std::string why;
     const auto ends = ranks.wait(120s);
     for (size_t r = 0; r < ends.size(); r++)
@@ -223,6 +238,7 @@ class Suite {
                            ends[r].said);
     tap_.check(why.empty(), name, why);
   }
+  void skip(const char* name, const char* why) { tap_.skip(name, why); }
   int finish() const { return tap_.finish(); }
 
  private:
@@ -264,6 +280,11 @@ int main() {
   suite.run("several communicators of one process do not mix", {2, 2}, reduce_on_several);
   suite.run("ranks that leave right after their last collective disturb nobody", {4, 2},
             come_and_go);
+  const char* over_ipv6 = "ranks that meet at an IPv6 address reduce over IPv6";
+  if (has_ipv6_loopback())
+    suite.run(over_ipv6, {2, 1}, reduce_all, {}, "[::1]");
+  else
+    suite.skip(over_ipv6, "this host has no ::1");
   suite.run("misuse is refused with a status and harms nothing", {1, 1}, misuse);
   if (whole_matrix()) run_matrix(suite);
   return suite.finish();

@@ -53,6 +53,27 @@ int reduce_until_error(int) {
   return status == CROSSTIE_ERR_PEER ? kPeerError : 1;
 }
 
+// The victim's child, which outlives it, holds all its sockets.
+int reduce_beside_a_child(int rank) {
+  crosstie_comm_t* comm = nullptr;
+  if (rank != kVictim) return reduce_until_error(rank);
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return 1;
+  std::vector<float> data(1 << 20, 1);
+  for (int i = 0;; i++) {
+    if (i == 1 && fork() == 0) {
+      std::this_thread::sleep_for(4s);
+      _exit(0);
+    }
+    if (i == 1) {
+      std::puts("started");
+      std::fflush(stdout);
+    }
+    if (crosstie_allreduce(comm, data.data(), data.data(), data.size(), CROSSTIE_F32, CROSSTIE_SUM,
+                           nullptr, nullptr) != CROSSTIE_OK)
+      return 1;
+  }
+}
+
 void wait_until_all_say(Ranks& ranks, const char* word) {
   const auto all = [&] {
     const auto ends = ranks.wait(10ms);
@@ -115,6 +136,17 @@ void killed_at_random(Tap& tap) {
               fmt::format("hosts of {} ranks, victim {}, after {} us: {}", fmt::join(hosts, ", "),
                           victim, moment.count(), why));
   }
+}
+
+void killed_beside_a_child(Tap& tap, const char* name, const std::vector<int>& hosts) {
+  Ranks ranks(hosts, reduce_beside_a_child);
+  wait_until_all_say(ranks, "started");
+  kill(ranks.pid(kVictim), SIGKILL);
+  const auto start = Clock::now();
+  const std::string why = complaints(ranks.wait(1s), kVictim, "host1");
+  const std::chrono::duration<double> took = Clock::now() - start;
+  tap.check(why.empty(), name, why);
+  fmt::print("# survivors took {:.2f} s\n", took.count());
 }
 
 void stopped(Tap& tap, const char* name, int victim, const char* host) {
@@ -298,6 +330,8 @@ int main() {
   killed(tap, "survivors of a killed rank on their own host name it", {4}, kVictim, "host0");
   killed(tap, "survivors on eight ranks agree on the one that was killed", {4, 4}, 5, "host1");
   killed_at_random(tap);
+  killed_beside_a_child(tap, "a killed rank whose child holds its sockets is named within a second",
+                        {2, 2});
   stopped(tap, "a rank that stands still is declared dead after the health bound", kVictim,
           "host1");
   stopped(tap, "a rank 0 that stands still is declared dead by the others", 0, "host0");

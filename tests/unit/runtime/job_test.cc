@@ -94,6 +94,38 @@ Test(job, two_jobs_on_one_host_meet_apart) {
   cr_assert(with("1.1").port != with("2.1").port);
 }
 
+Test(job, the_first_of_a_node_list_keeps_its_zeros_and_what_follows_the_numbers) {
+  const std::pair<const char*, const char*> cases[] = {{"n[1-2]-ib", "n1-ib"},
+                                                       {"n[007-100,200].site,other", "n007.site"},
+                                                       {"r[2,4]n[01-16]-x", "r2n01-x"},
+                                                       {"single", "single"},
+                                                       {"a-b[3]", "a-b3"},
+                                                       {"", ""},
+                                                       {"broken[1-2", "broken1"},
+                                                       {"broken[", "broken"}};
+  for (const auto& [list, first] : cases)
+    cr_assert(first_host(list) == first, "%s: %s", list, first_host(list).c_str());
+}
+
+Test(job, ipv6_addresses_may_stand_in_brackets) {
+  Variables variables = kTorchrun;
+  for (const char* text : {"::1", "[::1]"}) {
+    variables["MASTER_ADDR"] = text;
+    cr_assert(job_in(variables)->address == "::1");
+  }
+  variables["CROSSTIE_ADDRESS"] = "[fd00::2]:7000";
+  const auto job = job_in(variables);
+  cr_assert(job->address == "fd00::2" && job->port == 7000);
+}
+
+Test(job, a_rank_that_cannot_know_where_rank_0_is_says_why) {
+  const auto job = job_in({{"OMPI_COMM_WORLD_RANK", "2"},
+                           {"OMPI_COMM_WORLD_SIZE", "4"},
+                           {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  cr_assert(job.error().text.find("Open MPI starts 4 ranks, 2 on this host") != std::string::npos,
+            "%s", job.error().text.c_str());
+}
+
 Test(job, our_own_variables_come_before_the_launchers) {
   Variables variables = kTorchrun;
   variables["CROSSTIE_RANK"] = "0";
@@ -110,6 +142,9 @@ Test(job, nonsense_is_refused_with_the_variables_name) {
       {{{"RANK", "0"}}, "WORLD_SIZE"},
       {{{"CROSSTIE_RANK", "1"}}, "CROSSTIE_RANKS"},
       {{{"CROSSTIE_ADDRESS", "nowhere"}}, "HOST:PORT"},
+      {{{"CROSSTIE_ADDRESS", "::1:29500"}}, "[IPV6]:PORT"},
+      {{{"CROSSTIE_RANK", "0"}, {"CROSSTIE_RANKS", "100000000"}}, "at most 131072"},
+      {{{"RANK", "0"}, {"WORLD_SIZE", "100000000"}}, "at most 131072"},
       {{{"CROSSTIE_ADDRESS", "h:0"}}, "CROSSTIE_ADDRESS"},
       {{{"CROSSTIE_ADDRESS", "h:99999"}}, "CROSSTIE_ADDRESS"},
       {{{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_PORT", "port"}}, "MASTER_PORT"},

@@ -2,9 +2,16 @@
 if HAVE_CRITERION
 check_PROGRAMS += tests/unit/runtime.t
 TESTS += tests/unit/runtime.t
-tests_unit_runtime_t_SOURCES = tests/unit/runtime/job_test.cc
+tests_unit_runtime_t_SOURCES = \
+  tests/unit/runtime/health_test.cc \
+  tests/unit/runtime/job_test.cc \
+  tests/unit/runtime/links_test.cc \
+  tests/unit/runtime/rendezvous_test.cc
 tests_unit_runtime_t_CPPFLAGS = $(unit_cppflags)
-tests_unit_runtime_t_LDADD = src/runtime/libruntime.la src/base/libbase.la $(unit_libs)
+tests_unit_runtime_t_LDADD = \
+  src/runtime/libruntime.la src/transport/libtransport.la src/memory/libmemory.la \
+  src/choice/libchoice.la src/schedule/libschedule.la src/topology/libshape.la \
+  src/base/libbase.la $(unit_libs)
 endif
 
 # Real processes, through the C API.

@@ -34,18 +34,19 @@ int free_port() {
 }  // namespace
 
 Ranks::Ranks(const std::vector<int>& ranks_of_host, const std::function<int(int)>& body,
-             const std::vector<std::pair<std::string, std::string>>& variables) {
-  const int port = free_port();
+             const std::vector<std::pair<std::string, std::string>>& variables,
+             const std::string& address) {
+  const std::string place = address + ":" + std::to_string(free_port());
   int total = 0, rank = 0;
   for (const int ranks : ranks_of_host) total += ranks;
   for (size_t host = 0; host < ranks_of_host.size(); host++)
     for (int i = 0; i < ranks_of_host[host]; i++)
-      start(rank++, static_cast<int>(host), body, variables, port, total);
+      start(rank++, static_cast<int>(host), body, variables, place, total);
 }
 
 void Ranks::start(int rank, int host, const std::function<int(int)>& body,
-                  const std::vector<std::pair<std::string, std::string>>& variables, int port,
-                  int total) {
+                  const std::vector<std::pair<std::string, std::string>>& variables,
+                  const std::string& place, int total) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) abort();
   fflush(nullptr);
@@ -58,7 +59,7 @@ void Ranks::start(int rank, int host, const std::function<int(int)>& body,
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     setenv("CROSSTIE_RANK", std::to_string(rank).c_str(), 1);
     setenv("CROSSTIE_RANKS", std::to_string(total).c_str(), 1);
-    setenv("CROSSTIE_ADDRESS", ("127.0.0.1:" + std::to_string(port)).c_str(), 1);
+    setenv("CROSSTIE_ADDRESS", place.c_str(), 1);
     setenv("CROSSTIE_HOST", ("host" + std::to_string(host)).c_str(), 1);
     const int code = body(rank);
     fflush(nullptr);

@@ -21,9 +21,10 @@ struct End {
 class Ranks {
  public:
   // ranks_of_host[h] ranks on host "host<h>"; each runs body(rank) and exits with its result.
-  // `variables` are added to their environment.
+  // `variables` are added to their environment. They meet at `address`.
   Ranks(const std::vector<int>& ranks_of_host, const std::function<int(int rank)>& body,
-        const std::vector<std::pair<std::string, std::string>>& variables = {});
+        const std::vector<std::pair<std::string, std::string>>& variables = {},
+        const std::string& address = "127.0.0.1");
   // Ends what still runs.
   ~Ranks();
 
@@ -40,8 +41,8 @@ class Ranks {
     End end;
   };
   void start(int rank, int host, const std::function<int(int)>& body,
-             const std::vector<std::pair<std::string, std::string>>& variables, int port,
-             int total);
+             const std::vector<std::pair<std::string, std::string>>& variables,
+             const std::string& place, int total);
   static void look(Process& process);
 
   std::vector<Process> processes_;
