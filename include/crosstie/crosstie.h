@@ -130,6 +130,9 @@ CROSSTIE_API const char *crosstie_last_error(void);
  * From the environment: CROSSTIE_RANK and CROSSTIE_RANKS, or what torchrun, Open MPI's mpirun,
  * MPICH's mpiexec (PMI) or Slurm's srun set; crosstie(1) lists them. With none, a job of one rank.
  *
+ * Rank 0 holds a connection to every other rank. Where its process may not open so many files, its
+ * soft RLIMIT_NOFILE is raised to the hard one, and stays so.
+ *
  * Fails with INVALID for a contradictory configuration, TIMEOUT when not all ranks have come
  * within CROSSTIE_JOIN_TIMEOUT (the message names who is missing, on rank 0), MISSING, IO or
  * EXHAUSTED for what the system lacks.

@@ -88,6 +88,7 @@ std::string pack_table(const std::vector<std::string>& facts) {
 
 std::optional<std::vector<std::string>> unpack_table(std::string_view table, int ranks) {
   std::vector<std::string> facts;
+  facts.reserve(static_cast<size_t>(ranks));  // so that none moves while the next looks at it
   std::string_view before;
   for (int rank = 0; rank < ranks; rank++) {
     const auto alike = take_number(table);

@@ -28,7 +28,8 @@ struct Met {
 using MakeFacts = std::function<Result<std::string>(const std::string& local_address)>;
 
 // Collective; blocks until all ranks have come, at most `timeout`. Strays on the port (scans,
-// other jobs' ranks, silence) are dropped and do no harm.
+// other jobs' ranks, silence) are dropped and do no harm. Rank 0 raises its process's soft limit of
+// open files where the ranks would not fit.
 Result<Met> meet(const Job& job, const MakeFacts& make_facts, Clock::duration timeout,
                  const Log& log);
 

@@ -196,6 +196,25 @@ Test(rendezvous, real_members_read_the_table_that_rank_0_wrote) {
   }
 }
 
+Test(rendezvous, facts_may_be_short_alike_or_empty) {
+  const uint16_t port = free_port();
+  constexpr int kRanks = 9;
+  const auto facts = [](int rank) { return std::string(static_cast<size_t>(rank % 4), 'x'); };
+  std::vector<std::future<Result<Met>>> meetings;
+  for (int rank = 0; rank < kRanks; rank++)
+    meetings.push_back(std::async(std::launch::async, [=] {
+      return meet(
+          job_of(rank, kRanks, port),
+          [=](const std::string&) { return Result<std::string>(facts(rank)); }, 20s, Log());
+    }));
+  for (auto& meeting : meetings) {
+    const auto met = meeting.get();
+    cr_assert(met.has_value());
+    for (int rank = 0; rank < kRanks; rank++)
+      cr_assert(met->facts[static_cast<size_t>(rank)] == facts(rank));
+  }
+}
+
 Test(rendezvous, rank_0_raises_its_soft_limit_of_open_files_where_the_ranks_do_not_fit) {
   if (!can_open(500)) cr_skip_test("needs 500 open files");
   rlimit limit{};
