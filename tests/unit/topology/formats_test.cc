@@ -148,7 +148,8 @@ Test(nccl_xml, a_number_that_cannot_be_is_an_error_that_names_it) {
       const std::string old = fmt::format(" {}=\"{}\"", attribute, from);
       text.replace(text.find(old), old.size(), fmt::format(" {}=\"{}\"", attribute, to));
       const auto machine = read_nccl_xml(text, "test");
-      if (attribute == "guid" && std::string_view(to) == "4294967312") continue;
+      const bool in_hex = from.starts_with("0x") && std::string_view(to) == "1e308";
+      if (in_hex || (attribute == "guid" && std::string_view(to) == "4294967312")) continue;
       cr_assert_not(machine.has_value(), "%s=%s", attribute.c_str(), to);
       cr_assert(
           machine.error().text.find(fmt::format("{}=\"{}\"", attribute, to)) != std::string::npos,
