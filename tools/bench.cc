@@ -13,6 +13,9 @@
 namespace crosstie::tools {
 namespace {
 
+// Processes that a machine of a thousand CPUs could run at once.
+constexpr int kMostRanks = 1024;
+
 struct Asked {
   BenchOptions bench;
   int hosts = 0;
@@ -41,7 +44,9 @@ std::optional<uint64_t> available_memory() {
 
 // A rank holds what it sends and what it gets. Those that a launcher started beside this one are
 // not known here.
-Status check_memory(uint64_t bytes, uint64_t ranks) {
+Status check_machine(uint64_t bytes, uint64_t ranks) {
+  if (ranks > uint64_t{kMostRanks})
+    return fail(Code::invalid, "{} ranks on one machine; at most {}", ranks, kMostRanks);
   constexpr double kGigabyte = 1 << 30;
   const auto available = available_memory();
   const double needed = 2.0 * static_cast<double>(bytes) * static_cast<double>(ranks);
@@ -90,7 +95,7 @@ int run(const Asked& asked, const Session& session) {
   const bool joins = asked.ranks_per_host.empty();
   const std::vector<int> hosts = joins ? std::vector<int>{1} : local_hosts(asked);
   const auto ranks = std::accumulate(hosts.begin(), hosts.end(), uint64_t{0});
-  const auto fits = check_memory(bench.max_bytes, ranks);
+  const auto fits = check_machine(bench.max_bytes, ranks);
   if (!fits) return report(session, fits.error());
   const auto rank = [&] { return bench_allreduce(bench, session.log); };
   return joins ? rank() : run_local_ranks(hosts, rank, session.log);
@@ -129,12 +134,12 @@ void add_bench(CLI::App& app, Session& session) {
   allreduce
       ->add_option("--hosts", asked->hosts,
                    "Start ranks here, with so many emulated host boundaries")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, kMostRanks));
   allreduce
       ->add_option("--ranks-per-host", asked->ranks_per_host,
                    "Start ranks here: so many on each host, or one number a host, as 7,8")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, kMostRanks));
   allreduce->add_flag("--json", o.json, "Print JSON, schema 1");
   allreduce->footer(
       "Without --ranks-per-host the process joins the job of its launcher (torchrun, mpirun, "

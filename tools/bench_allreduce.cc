@@ -159,7 +159,7 @@ double bus_factor(int ranks) { return 2.0 * (ranks - 1) / ranks; }
 
 void print_header(const AllReduceBench& bench) {
   print(fmt::format(
-      "# crosstie {} bench allreduce: {} ranks on {} hosts\n"
+      "# crosstie {} bench allreduce: {} {} on {} {}\n"
       "# algbw and busbw as nccl-tests define them, in 10^9 bytes a second. 'across' is what all "
       "ranks together put to\n"
       "# other hosts in one allreduce: as the endpoints counted it, and as the Schedule says.\n"
@@ -169,11 +169,11 @@ void print_header(const AllReduceBench& bench) {
       "{:>13}\n"
       "#{:>12}{:>14}{:>9}{:>8}{:>7}{:>14}  {:>10}{:>9}{:>9}{:>9}  {:>10}{:>9}{:>9}{:>9}  {:>13} "
       "{:>13}\n",
-      PACKAGE_VERSION, bench.ranks(), bench.hosts(), "", "", "", "", "", "", "out-of-place",
-      "in-place", "across", "size", "count", "type", "redop", "root", "algorithm", "time", "algbw",
-      "busbw", "#wrong", "time", "algbw", "busbw", "#wrong", "counted", "scheduled", "(B)",
-      "(elements)", "", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "",
-      "(B)", "(B)"));
+      PACKAGE_VERSION, bench.ranks(), bench.ranks() == 1 ? "rank" : "ranks", bench.hosts(),
+      bench.hosts() == 1 ? "host" : "hosts", "", "", "", "", "", "", "out-of-place", "in-place",
+      "across", "size", "count", "type", "redop", "root", "algorithm", "time", "algbw", "busbw",
+      "#wrong", "time", "algbw", "busbw", "#wrong", "counted", "scheduled", "(B)", "(elements)", "",
+      "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "", "(B)", "(B)"));
 }
 
 std::string columns(const Row& row, const Timing& timing, int ranks) {

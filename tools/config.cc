@@ -71,7 +71,7 @@ int run(bool json, const Session& session) {
   int code = kClean;
   for (const Setting& setting : settings) {
     if (setting.valid) continue;
-    session.log.error("{}; it takes: {}", setting.valid.error().text, setting.row->syntax());
+    session.log.error("{}", setting.valid.error().text);
     code = kFindings;
   }
   for (const Unknown& unknown : unknown_variables(all_options(), session.environment)) {

@@ -13,9 +13,9 @@ namespace crosstie::tools {
 namespace {
 
 // A process may be started with its standard streams closed; what it opens must not take their
-// place, or a message would go into a connection.
+// place, or a message would go into a connection. For reading: what is written there is an error.
 void keep_standard_streams() {
-  for (int fd = open("/dev/null", O_RDWR); fd >= 0 && fd <= STDERR_FILENO;) fd = dup(fd);
+  for (int fd = open("/dev/null", O_RDONLY); fd >= 0 && fd <= STDERR_FILENO;) fd = dup(fd);
 }
 
 // CLI11's own text on one line, so that logs stay greppable.

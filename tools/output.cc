@@ -39,8 +39,9 @@ Status write_special(const fs::path& file, std::string_view text) {
 // Beside the file, so that the rename stays within one file system; made anew, so that nobody's
 // link is followed.
 Status write_regular(const fs::path& file, std::string_view text, mode_t mode) {
+  if (!file.has_filename()) return fail(Code::io, "names no file");
   fs::path draft = file;
-  draft.replace_filename(fmt::format(".{}.{}", file.filename().native(), ::getpid()));
+  draft.replace_filename(fmt::format(".crosstie.{}", ::getpid()));
   Fd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!fd)
     return fail_errno(Code::io, errno == EACCES ? "no file can be made in its directory"

@@ -118,7 +118,7 @@ Test(nccl_xml, what_stands_for_not_known_counts_as_unknown) {
 
 Test(nccl_xml, a_number_that_cannot_be_is_an_error_that_names_it) {
   const std::string good =
-      "<system version=\"1\">\n<cpu numaid=\"0\" familyid=\"6\" modelid=\"85\">"
+      "<system version=\"1\">\n<cpu numaid=\"0\" arch=\"x86_64\" familyid=\"6\" modelid=\"85\">"
       "<pci busid=\"0000:01:00.0\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" "
       "link_width=\"16\">\n<gpu dev=\"0\" sm=\"80\" gdr=\"1\"><nvlink target=\"0000:02:00.0\" "
       "count=\"2\" tclass=\"0x068000\"/><c2c bw=\"45000\" count=\"10\"/></gpu></pci>\n"
@@ -148,7 +148,8 @@ Test(nccl_xml, a_number_that_cannot_be_is_an_error_that_names_it) {
       const std::string old = fmt::format(" {}=\"{}\"", attribute, from);
       text.replace(text.find(old), old.size(), fmt::format(" {}=\"{}\"", attribute, to));
       const auto machine = read_nccl_xml(text, "test");
-      if (attribute == "guid" && std::string_view(to) == "4294967312") continue;
+      const bool in_hex = from.starts_with("0x") && std::string_view(to) == "1e308";
+      if (in_hex || (attribute == "guid" && std::string_view(to) == "4294967312")) continue;
       cr_assert_not(machine.has_value(), "%s=%s", attribute.c_str(), to);
       cr_assert(
           machine.error().text.find(fmt::format("{}=\"{}\"", attribute, to)) != std::string::npos,
