@@ -18,7 +18,7 @@ as() {
     wait
   )
   case $out in
-  *"4 ranks on 1 hosts"*65536*) echo "ok: $name" ;;
+  *"4 ranks on 1 host"*65536*) echo "ok: $name" ;;
   *)
     echo "$name did not make a job of four: $out"
     status=1
@@ -38,7 +38,7 @@ if command -v mpirun >/dev/null; then
     mpirun --oversubscribe -np 4 "$command" bench allreduce -b 8 -e 1M -f 8 -n 3 -w 1 2>&1)
   code=$?
   case $code:$out in
-  0:*"4 ranks on 1 hosts"*) echo "ok: mpirun" ;;
+  0:*"4 ranks on 1 host"*) echo "ok: mpirun" ;;
   *)
     echo "mpirun ended with $code: $out"
     status=1

@@ -9,7 +9,10 @@ src_transport_libtransport_la_SOURCES = \
   src/transport/regions.h \
   src/transport/shm.cc src/transport/shm.h \
   src/transport/shm_link.cc src/transport/shm_link.h \
+  src/transport/shm_meeting.cc \
+  src/transport/shm_regions.cc \
   src/transport/shm_ring.h \
+  src/transport/shm_worker.h \
   src/transport/tcp.cc src/transport/tcp.h \
   src/transport/tcp_devices.cc src/transport/tcp_devices.h \
   src/transport/tcp_link.cc src/transport/tcp_link.h \

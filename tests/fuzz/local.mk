@@ -22,7 +22,8 @@ fuzz_topology_libs = tests/fuzz/libdriver.la $(topology_libs)
 fuzz_transport_libs = tests/fuzz/libdriver.la src/transport/libtransport.la \
   src/memory/libmemory.la src/base/libbase.la
 fuzz_runtime_libs = tests/fuzz/libdriver.la src/runtime/libruntime.la \
-  src/topology/libshape.la src/base/libbase.la -lpthread
+  src/transport/libtransport.la src/memory/libmemory.la src/topology/libshape.la \
+  src/base/libbase.la -lpthread
 tests_fuzz_nccl_xml_t_SOURCES = tests/fuzz/nccl_xml.cc tests/fuzz/target.h
 tests_fuzz_nccl_xml_t_LDADD = $(fuzz_topology_libs)
 tests_fuzz_machine_toml_t_SOURCES = tests/fuzz/machine_toml.cc tests/fuzz/target.h
