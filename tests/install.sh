@@ -4,6 +4,7 @@
 # against it through pkg-config and reduces over four processes; the header stands alone in C and
 # C++; the library exports what its version script names and needs nothing of NCCL or CUDA.
 set -eu
+unset CROSSTIE_TEST_EFFORT CROSSTIE_TEST_SEED  # no variables of the library
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 make -C "$builddir" -s install DESTDIR="$root" >"$root/log" 2>&1 || {

@@ -53,6 +53,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_DFL);  // whose reader leaves ends quietly, whatever the parent ignores
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error like another
   crosstie::tools::keep_standard_streams();
   try {
     return crosstie::tools::run(argc, argv);

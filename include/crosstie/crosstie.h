@@ -9,6 +9,12 @@
  * Threads. Functions on different communicators may be called at once from any threads.
  * Functions on one communicator may be called from any thread, one at a time.
  *
+ * Fork. A communicator belongs to the process that made it. In a forked child calls on it fail with
+ * INVALID, crosstie_comm_destroy frees it without a word to the others, and a request of it must
+ * not be touched; the child may make communicators of its own. A child keeps its parent's
+ * connections open: while it lives, ranks on other hosts learn of the parent's death only by its
+ * silence.
+ *
  * ABI. Symbols are added, never changed or removed within one soname. Structures that the caller
  * fills begin with their size, set by their INIT macro, and grow only at the end.
  */
@@ -38,7 +44,7 @@ typedef enum {
   CROSSTIE_ERR_MISSING = 2,     /* something that is needed is not there */
   CROSSTIE_ERR_IO = 3,          /* the operating system refused */
   CROSSTIE_ERR_TIMEOUT = 4,     /* a deadline passed */
-  CROSSTIE_ERR_PEER = 5,        /* another rank died, left, or does something else than we do */
+  CROSSTIE_ERR_PEER = 5,        /* another rank died, left, gave up, or calls something else */
   CROSSTIE_ERR_EXHAUSTED = 6,   /* memory, descriptors or slots ran out */
   CROSSTIE_ERR_UNSUPPORTED = 7, /* valid, but not available here */
   CROSSTIE_ERR_INTERNAL = 8     /* a fault of this library */
@@ -88,7 +94,7 @@ typedef struct {
  * How one collective is to be done; NULL in its place means CROSSTIE_CALL_INIT. The same on all
  * ranks, but for `timeout`.
  *
- * check: the ranks compare what they call before anything moves, and a difference fails the
+ * check: the ranks compare what they call before a result is written, and a difference fails the
  * collective with PEER and a message that shows both calls. Each rank tells the next, so that it
  * takes one message more between neighbours. Without it a notice of 8 bits is compared, and of
  * 256 different calls one goes unnoticed and gives wrong data.
@@ -159,8 +165,9 @@ CROSSTIE_API crosstie_status_t crosstie_comm_traffic(crosstie_comm_t *comm,
  * Element-wise reduction of `count` elements of every rank's `in` into every rank's `out`.
  * Collective: all ranks call it with the same count, type, op and call, in the same order.
  *
- * in, out: count elements each, host memory, aligned to their element; equal (in place) or not overlapping. Both belong to
- * the library until the collective has ended. count may be 0, less than the ranks, or above 2^31.
+ * in, out: count elements each, host memory, aligned to their element; equal (in place) or not
+ * overlapping. Both belong to the library until the collective has ended. count may be 0, less than
+ * the ranks, or above 2^31.
  * call: NULL for defaults. request: NULL to block until done; else set to a request, to be ended
  * by crosstie_wait or crosstie_test. Collectives of one communicator run in the order of their
  * calls.
@@ -169,7 +176,7 @@ CROSSTIE_API crosstie_status_t crosstie_comm_traffic(crosstie_comm_t *comm,
  * bits; it is not the same for all counts.
  *
  * Fails with INVALID, UNSUPPORTED (algorithm); and once it is running, here or from wait and test,
- * with PEER (a rank died: the message names it and its host) or TIMEOUT. After PEER or TIMEOUT the
+ * with PEER (a rank died, left or gave up: the message names it and its host) or TIMEOUT. After PEER or TIMEOUT the
  * communicator is of no further use: every later collective fails alike, until it is destroyed.
  */
 CROSSTIE_API crosstie_status_t crosstie_allreduce(crosstie_comm_t *comm, const void *in, void *out,
@@ -185,7 +192,7 @@ CROSSTIE_API crosstie_status_t crosstie_test(crosstie_request_t **request, int *
 
 /*
  * Blocks until the request has ended, frees it, sets *request to NULL and returns its status. It
- * ends within the call's timeout. A *request of NULL has ended.
+ * ends within the call's timeout, counted from when those called before it have ended. A *request of NULL has ended.
  */
 CROSSTIE_API crosstie_status_t crosstie_wait(crosstie_request_t **request);
 

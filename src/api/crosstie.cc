@@ -2,6 +2,8 @@
 // The C boundary: arguments are checked, exceptions and errors become statuses here.
 #include "crosstie/crosstie.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +12,7 @@
 
 #include "api/options.h"
 #include "api/process.h"
+#include "base/printable.h"
 #include "config.h"
 #include "runtime/communicator.h"
 #include "settings.h"
@@ -18,6 +21,7 @@ using namespace crosstie;
 
 struct crosstie_comm {
   std::unique_ptr<Communicator> communicator;
+  pid_t owner = -1;  // a forked child shares its descriptors, and must leave them alone
 };
 
 struct crosstie_request {
@@ -52,7 +56,7 @@ crosstie_status_t status_of(Code code) {
 
 crosstie_status_t to_c(const Status& status) {
   if (status) return CROSSTIE_OK;
-  last_error = status.error().text;
+  last_error = printable(status.error().text);
   return status_of(status.error().code);
 }
 
@@ -112,6 +116,8 @@ Result<std::unique_ptr<Communicator>> create(const crosstie_config_t* given) {
   if (!possible) return pass(possible);
   const auto transport = read_options<TransportOptions>(kTransportRows, environment);
   if (!transport) return pass(transport);
+  const auto usable = check(*transport);
+  if (!usable) return pass(usable);
   const auto overridden = override_by(*runtime, *config);
   if (!overridden) return pass(overridden);
   const auto job = find_job(*runtime, environment);
@@ -167,6 +173,13 @@ Result<AllReduceCall> make_call(const void* in, void* out, size_t count, crossti
   return call;
 }
 
+Status check_owner(const crosstie_comm_t* comm) {
+  if (!comm) return fail(Code::invalid, "comm must not be NULL");
+  if (comm->owner == getpid()) return {};
+  return fail(Code::invalid, "the communicator belongs to process {}, of which this is a child",
+              comm->owner);
+}
+
 Status check_buffers(const AllReduceCall& call) {
   if (call.count == 0) return {};
   if (!call.in || !call.out) return fail(Code::invalid, "in and out must not be NULL");
@@ -183,7 +196,8 @@ Status check_buffers(const AllReduceCall& call) {
 Status allreduce(crosstie_comm_t* comm, const void* in, void* out, size_t count,
                  crosstie_type_t type, crosstie_op_t op, const crosstie_call_t* given,
                  crosstie_request_t** request) {
-  if (!comm) return fail(Code::invalid, "comm must not be NULL");
+  const auto own = check_owner(comm);
+  if (!own) return own;
   if (op != CROSSTIE_SUM)
     return fail(Code::invalid, "operation {} is none of crosstie_op_t", static_cast<int>(op));
   const auto call = make_call(in, out, count, type, given);
@@ -249,12 +263,15 @@ crosstie_status_t crosstie_comm_create(crosstie_comm_t** comm, const crosstie_co
     if (!comm) return fail(Code::invalid, "comm must not be NULL");
     auto made = create(config);
     if (!made) return pass(made);
-    *comm = new crosstie_comm_t{std::move(*made)};
+    *comm = new crosstie_comm_t{std::move(*made), getpid()};
     return {};
   });
 }
 
-void crosstie_comm_destroy(crosstie_comm_t* comm) { delete comm; }
+void crosstie_comm_destroy(crosstie_comm_t* comm) {
+  if (comm && comm->owner != getpid()) static_cast<void>(comm->communicator.release());
+  delete comm;
+}
 
 int crosstie_comm_rank(const crosstie_comm_t* comm) {
   return comm ? comm->communicator->team().rank() : -1;
@@ -306,7 +323,9 @@ crosstie_status_t crosstie_allreduce_traffic(crosstie_comm_t* comm, size_t count
                                              crosstie_type_t type, const crosstie_call_t* call,
                                              crosstie_traffic_t* traffic, const char** algorithm) {
   return guarded([&]() -> Status {
-    if (!comm || !traffic) return fail(Code::invalid, "comm and traffic must not be NULL");
+    if (!traffic) return fail(Code::invalid, "traffic must not be NULL");
+    const auto owned = check_owner(comm);
+    if (!owned) return owned;
     const auto own = make_call(nullptr, nullptr, count, type, call);
     if (!own) return pass(own);
     const auto forecast = comm->communicator->forecast(*own);

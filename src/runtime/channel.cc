@@ -95,6 +95,8 @@ Status Channel::send(Packed frame) {
   return flush();
 }
 
+void Channel::end() { shutdown(fd_.get(), SHUT_WR); }
+
 Status Channel::flush() {
   while (!out_.empty()) {
     const std::string_view rest = std::string_view(*out_.front()).substr(sent_);
@@ -184,8 +186,11 @@ Result<Channel> connect_channel(const std::string& host, uint16_t port, Deadline
   const auto addresses = resolve(host, port);
   if (!addresses) return pass(addresses);
   Result<Fd> last = fail(Code::missing, "'{}' has no address", host);
-  for (const addrinfo* a = addresses->get(); a; a = a->ai_next) {
-    last = connect_to(*a, deadline);
+  int left = 0;
+  for (const addrinfo* a = addresses->get(); a; a = a->ai_next) left++;
+  for (const addrinfo* a = addresses->get(); a; a = a->ai_next, left--) {
+    // Each has its share of the time: one may swallow packets.
+    last = connect_to(*a, Deadline((deadline.at() - Clock::now()) / left));
     if (last) return Channel(std::move(*last), most);
   }
   return pass(last);

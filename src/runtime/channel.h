@@ -34,6 +34,8 @@ class Channel {
   int fd() const { return fd_.get(); }
   explicit operator bool() const { return static_cast<bool>(fd_); }
   void close() { fd_.reset(); }
+  // Nothing more will be sent; the peer sees it, though a forked child hold the socket.
+  void end();
 
   // Sends what the socket takes now and keeps the rest. Never blocks.
   Status send(uint8_t type, std::string_view payload) { return send(pack(type, payload)); }
@@ -46,7 +48,7 @@ class Channel {
   // Blocks for it until the deadline.
   Result<Frame> receive(Deadline deadline);
 
-  // The numeric address of this end and of the other one, without the port.
+  // The numeric address of this end, without the port.
   std::string local_address() const;
 
  private:

@@ -25,6 +25,9 @@ constexpr auto kVerdictGrace = 2s;
 // How long one that leaves stays for its peers, and until its goodbye is sent.
 constexpr Clock::duration kSettle = 800ms, kStay = 1s;
 constexpr auto kSlice = 5ms;
+// So long the library thread may take to tell the others why we failed; then we return, and may
+// end.
+constexpr auto kTell = 200ms;
 
 // What all ranks must have set alike.
 std::string common_settings(const RuntimeOptions& options) {
@@ -38,8 +41,10 @@ std::string common_settings(const RuntimeOptions& options) {
 // different calls one is mistaken for the same.
 uint8_t digest_of(const AllReduceCall& call, Algorithm algorithm) {
   const uint64_t digest = Digest().add(call.count).add(call.type).add(algorithm).value();
-  return static_cast<uint8_t>(digest ^ digest >> 32 ^ digest >> 48);
+  return static_cast<uint8_t>(std::max<uint64_t>(1, (digest ^ digest >> 32 ^ digest >> 48) & 0xff));
 }
+// Of those that are compared in full beforehand.
+constexpr uint8_t kCompared = 0;
 
 // The same for people.
 std::string declaration_of(const AllReduceCall& call, Algorithm algorithm, bool compares) {
@@ -62,20 +67,24 @@ Service service_of(const TransportOptions& transport) {
   return {static_cast<uint8_t>(transport.traffic_class)};
 }
 
-// Listens, and tells where.
-Result<std::string> make_facts(Carriers& carriers, const RuntimeOptions& options,
-                               const TransportOptions& transport, const std::string& address,
-                               const Log& log) {
+// Before the ranks meet, so that what cannot work here keeps nobody waiting.
+Result<Carriers> make_carriers(const TransportOptions& transport, const Log& log) {
   auto shm = make_shm_worker(transport, log);
   if (!shm) return pass(shm);
   auto tcp = make_tcp_worker(transport, log);
   if (!tcp) return pass(tcp);
-  const size_t device = device_at(address, (*tcp)->devices());
-  const auto inside = (*shm)->listen(0);
+  return Carriers{{std::move(*shm), 0, {}}, {std::move(*tcp), 0, service_of(transport)}};
+}
+
+// Listens, and tells where.
+Result<std::string> make_facts(Carriers& carriers, const RuntimeOptions& options,
+                               const std::string& address) {
+  auto& [shm, tcp] = carriers;
+  tcp.device = device_at(address, tcp.worker->devices());
+  const auto inside = shm.worker->listen(shm.device);
   if (!inside) return pass(inside);
-  const auto across = (*tcp)->listen(device);
+  const auto across = tcp.worker->listen(tcp.device);
   if (!across) return pass(across);
-  carriers = {{std::move(*shm), 0, {}}, {std::move(*tcp), device, service_of(transport)}};
   return pack({options.host.empty() ? kernel_identity() : options.host,
                options.host.empty() ? host_name() : options.host, getpid(), PACKAGE_VERSION,
                common_settings(options), *inside, *across});
@@ -88,9 +97,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
                                                            const TransportOptions& transport,
                                                            std::shared_ptr<Progress> progress,
                                                            Log log) {
-  Carriers carriers;
+  auto carriers = make_carriers(transport, log);
+  if (!carriers) return pass(carriers);
   const auto facts = [&](const std::string& address) {
-    return make_facts(carriers, options, transport, address, log);
+    return make_facts(*carriers, options, address);
   };
   auto met = meet(job, facts, options.join_timeout, log);
   if (!met) return pass(met);
@@ -98,7 +108,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
   if (!team) return pass(team);
   auto scratch = Buffer::allocate(options.scratch.count, "crosstie-scratch");
   if (!scratch) return pass(scratch, "CROSSTIE_SCRATCH");
-  auto links = Links::make(job.ranks, std::move(carriers.inside), std::move(carriers.across),
+  auto links = Links::make(job.ranks, std::move(carriers->inside), std::move(carriers->across),
                            std::move(*scratch));
   if (!links) return pass(links);
   auto health = Health::make(job.rank, job.ranks, std::move(met->star), options.health_timeout);
@@ -107,6 +117,8 @@ Result<std::unique_ptr<Communicator>> Communicator::create(const Job& job,
                                                       std::move(*links), options,
                                                       std::move(progress), std::move(log)));
   made->progress_->add(made.get());
+  made->log_.info("{} of {} on {} hosts", made->team_.name(job.rank), job.ranks,
+                  made->team_.shape()->hosts().size());
   return made;
 }
 
@@ -164,15 +176,16 @@ Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& ca
   auto* in = static_cast<std::byte*>(const_cast<void*>(call.in));
   auto* out = static_cast<std::byte*>(call.out);
   const uint64_t bytes = call.count * element;
-  return Pending{{posted_ + 1, (*prepared)->program, frame, *pieces, call.type,
-                  digest_of(call, frame.algorithm), in, out, links_.scratch()},
-                 *prepared,
-                 {in, bytes},
-                 {out, bytes},
-                 call.timeout.value_or(options_.collective_timeout),
-                 std::make_shared<Request>(),
-                 declaration_of(call, frame.algorithm, compares),
-                 compares};
+  return Pending{
+      {posted_ + 1, (*prepared)->program, frame, *pieces, call.type,
+       compares ? kCompared : digest_of(call, frame.algorithm), in, out, links_.scratch()},
+      *prepared,
+      {in, bytes},
+      {out, bytes},
+      call.timeout.value_or(options_.collective_timeout),
+      std::make_shared<Request>(),
+      declaration_of(call, frame.algorithm, compares),
+      compares};
 }
 
 Status Communicator::all_reduce(const AllReduceCall& call, std::shared_ptr<Request>& request) {
@@ -198,7 +211,10 @@ void Communicator::hand_over() { progress_->wake(); }
 // Polling has taken back the request to be woken; what goes on is the library thread's again.
 bool Communicator::test(Request& request) {
   const std::lock_guard lock(mutex_);
-  if (!request.done && (drive() || (!request.done && !links_.arm()))) progress_->wake();
+  if (!request.done) {
+    const bool more = drive();
+    if (more || !links_.arm()) progress_->wake();
+  }
   visits_++;
   return request.done;
 }
@@ -212,6 +228,7 @@ void Communicator::wait(Request& request) {
   }
   visits_++;
   waiters_--;
+  if (engine_.running() && !links_.arm()) progress_->wake();
 }
 
 void Communicator::sleep(std::unique_lock<std::mutex>& lock, Deadline until) {
@@ -394,6 +411,10 @@ void Communicator::break_down(const Fault& fault) {
   }
   pending_.clear();
   broken_ = error;
+  if (progress_->is_own_thread())
+    health_->beat();
+  else
+    health_->wait_until_told(Deadline(kTell));
 }
 
 void Communicator::settle(Deadline deadline) {

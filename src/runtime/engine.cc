@@ -185,8 +185,8 @@ Status Engine::check_digest(int rank, uint8_t digest) const {
   if (digest == operation_.digest) return {};
   return tl::unexpected<Error>(
       {Code::peer,
-       fmt::format("takes collective {} for another one than rank {} does: their count, type or "
-                   "algorithm differ",
+       fmt::format("takes collective {} for another one than rank {} does: their count, type, "
+                   "algorithm or check differ",
                    operation_.number, rank_),
        rank});
 }

@@ -64,6 +64,7 @@ Health::Peer* Health::find(int rank) {
 
 Deadline Health::beat() {
   const auto now = Clock::now();
+  stood_still_ = now > next_beat_ + bound_ - interval_;
   hear_all(now);
   const bool due = beat_is_due(now);
   if (due) find_silent(now);
@@ -86,11 +87,19 @@ void Health::hear_all(Clock::time_point now) {
 void Health::hear(Peer& peer, Clock::time_point now) {
   while (peer.channel) {
     const auto frame = peer.channel.receive();
-    if (!frame) return declare_dead(peer, "its connection closed");
+    if (!frame) return lose(peer);
     if (!*frame) return flush(peer);
     peer.heard = now;
     hear_frame(peer, **frame);
   }
+}
+
+// One that has itself been silent beyond the bound finds that the others have given it up.
+void Health::lose(Peer& peer) {
+  if (!stood_still_) return declare_dead(peer, "its connection closed");
+  hang_up(peer);
+  accuse({rank_, fmt::format("stood still for longer than {}, and the others have given it up",
+                             duration_text(std::chrono::nanoseconds(bound_)))});
 }
 
 void Health::hear_frame(Peer& peer, const Frame& frame) {
@@ -186,8 +195,15 @@ Health::Last Health::compute_last() const {
   return last;
 }
 
-void Health::declare_dead(Peer& peer, const std::string& how) {
+void Health::hang_up(Peer& peer) {
+  if (!peer.channel) return;
+  poller_.remove(peer.channel.fd());
+  peer.channel.end();
   peer.channel.close();
+}
+
+void Health::declare_dead(Peer& peer, const std::string& how) {
+  hang_up(peer);
   accuse({peer.rank, "is dead: " + how});
 }
 
@@ -205,10 +221,20 @@ void Health::send_verdict() {
   const auto found = verdict();
   if (!found || std::exchange(verdict_sent_, true)) return;
   send_all(kVerdict, fmt::format("{} {}", found->rank, found->why));
+  {
+    const std::lock_guard lock(mutex_);
+    verdict_told_ = true;
+  }
+  told_changed_.notify_all();
+}
+
+void Health::wait_until_told(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  told_changed_.wait_until(lock, deadline.at(), [this] { return verdict_told_; });
 }
 
 void Health::note_left(Leaver leaver) {
-  if (Peer* peer = find(leaver.rank)) peer->channel.close();
+  if (Peer* peer = find(leaver.rank)) hang_up(*peer);
   {
     const std::lock_guard lock(mutex_);
     left_[leaver.rank] = leaver.completed;
@@ -254,23 +280,36 @@ std::optional<uint64_t> Health::left_after(int rank) const {
   return left == left_.end() ? std::nullopt : std::optional(left->second);
 }
 
+// Ends each connection, and hears the others out until they end theirs: the kernel resets one that
+// is closed with input unread, and our last word could be lost.
 void Health::leave(uint64_t completed, Deadline deadline) {
   send_verdict();
+  if (const auto found = verdict())
+    if (Peer* accused = find(found->rank); accused && accused->rank == found->rank)
+      hang_up(*accused);
   leavers_.push_back({rank_, completed});
   send_leavers();
-  // Of the others we hear no more.
-  const auto is_blocked = [](const Peer& peer) { return peer.channel && peer.blocked; };
+  const auto is_open = [](const Peer& peer) { return static_cast<bool>(peer.channel); };
   for (Peer& peer : peers_)
-    if (is_blocked(peer))
-      poller_.change(peer.channel.fd(), EPOLLOUT, static_cast<Poller::Tag>(peer.rank));
-    else if (peer.channel)
-      poller_.remove(peer.channel.fd());
-  while (std::any_of(peers_.begin(), peers_.end(), is_blocked) && !deadline.expired()) {
+    if (is_open(peer) && !peer.blocked) peer.channel.end();
+  while (std::any_of(peers_.begin(), peers_.end(), is_open) && !deadline.expired()) {
     pollfd item{poller_.fd(), POLLIN, 0};
     poll(&item, 1, deadline.poll_ms());
     const auto ready = poller_.look();
     if (!ready) return;
-    for (const Poller::Ready& one : *ready) flush(*find(static_cast<int>(one.tag)));
+    for (const Poller::Ready& one : *ready) part(*find(static_cast<int>(one.tag)));
+  }
+}
+
+void Health::part(Peer& peer) {
+  if (std::exchange(peer.blocked, false)) {
+    flush(peer);
+    if (!peer.blocked) peer.channel.end();
+  }
+  for (;;) {
+    const auto frame = peer.channel.receive();
+    if (!frame) return hang_up(peer);
+    if (!*frame) return;
   }
 }
 

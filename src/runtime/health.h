@@ -6,6 +6,7 @@
 // rank whose own collective fails says likewise who is to blame, since that ends it for all.
 #pragma once
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,13 +52,15 @@ class Health {
   std::optional<Verdict> verdict() const;
   // To be told to all at the next beat, unless there is a verdict already.
   void accuse(const Verdict& verdict);
+  // Until the verdict is on its way, so that this process may end.
+  void wait_until_told(Deadline deadline);
   std::optional<Last> last() const;
   // How many collectives a rank had completed when it left; none: it has not left.
   std::optional<uint64_t> left_after(int rank) const;
   // Becomes readable when there is a verdict, or somebody has left; until the news are taken.
   int news_fd() const { return news_.get(); }
   void take_news();
-  // Says goodbye, after so many completed collectives; waits until it is sent, or the deadline.
+  // Says goodbye, after so many completed collectives; waits until it is heard, or the deadline.
   // The library thread must be done.
   void leave(uint64_t completed, Deadline deadline);
 
@@ -91,6 +94,9 @@ class Health {
   bool beat_is_due(Clock::time_point now);
   void send_beat();
   void find_silent(Clock::time_point now);
+  void lose(Peer& peer);
+  void hang_up(Peer& peer);
+  void part(Peer& peer);
   void declare_dead(Peer& peer, const std::string& how);
   void send_verdict();
   void note_left(Leaver leaver);
@@ -106,6 +112,7 @@ class Health {
   std::vector<Peer> peers_;  // rank 0's: all others, by rank; else rank 0
   Clock::time_point next_beat_, last_look_{};
   bool verdict_sent_ = false;
+  bool stood_still_ = false;       // this process did, for about the bound, before this beat
   std::vector<Leaver> leavers_;    // rank 0: of whom the others are yet to hear
   bool somebody_entered_ = false;  // rank 0: since it last looked who is last
   Last told_;                      // rank 0: who was last when all were told
@@ -114,6 +121,8 @@ class Health {
 
   mutable std::mutex mutex_;  // what follows
   std::optional<Verdict> verdict_;
+  bool verdict_told_ = false;
+  std::condition_variable told_changed_;
   std::optional<Last> last_;
   std::map<int, uint64_t> left_;  // rank: what it had completed
 };

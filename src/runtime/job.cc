@@ -113,7 +113,8 @@ Status find_address(Job& job, const RuntimeOptions& options, const Launcher* lau
     const size_t colon = text.rfind(':');
     const std::string_view host = text.substr(0, colon);
     // Of figures without brackets nobody knows which is the port.
-    if (colon == text.npos || (host.find(':') != host.npos && !host.starts_with('[')))
+    if (colon == text.npos || without_brackets(host).empty() ||
+        (host.find(':') != host.npos && !host.starts_with('[')))
       return fail(Code::invalid, "CROSSTIE_ADDRESS: '{}' is not HOST:PORT, nor [IPV6]:PORT", text);
     job.address = without_brackets(host);
     return set_port(job, text.substr(colon + 1), "CROSSTIE_ADDRESS");

@@ -33,6 +33,7 @@ class Progress {
   void remove(Tended* tended);
   // Makes the thread tend to all at once.
   void wake();
+  bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
  private:
   explicit Progress(Fd wake);

@@ -167,13 +167,13 @@ class Host {
       const auto turned = turn();
       if (!turned) return give_up(turned.error());
     }
-    acceptor_ = Acceptor(kListenerTag);  // closes: a rank that has the table may meet again here
-    guests_.clear();
+    acceptor_.stop(poller_);  // before the table: a rank that has it may meet again here
+    while (!guests_.empty()) drop(guests_.begin()->first);
     auto own = make_facts(telling(job_, address_));
     if (!own) return give_up(own.error());
     met_.facts[0] = std::move(*own);
     const auto sent = send_table();
-    if (!sent) return pass(sent);
+    if (!sent) return give_up(sent.error());
     return std::move(met_);
   }
 
@@ -199,7 +199,8 @@ class Host {
       const auto welcomed = knock(job_, port, Deadline(kTakenTimeout).sooner(deadline_));
       if (!welcomed && welcomed.error().code == Code::invalid) return pass(welcomed);
     }
-    return last;
+    return fail(last.error().code, "none of the {} ports from {} is free: {}", Job::kPorts,
+                place(job_.address, job_.port), last.error().text);
   }
 
   // What is ready by then.
@@ -241,13 +242,22 @@ class Host {
       silent_.insert(tag);
     }
     if (trouble.empty()) return {};
+    // Those who have said nothing make room for those to come.
+    if (!silent_.empty()) {
+      log_.warn("rendezvous: {}; dropped the oldest of {} connections that say nothing", trouble,
+                silent_.size());
+      drop(*silent_.begin());
+      return {};
+    }
     return fail(Code::exhausted, "rank 0 cannot hold {} connections (see ulimit -n): {}",
                 job_.ranks - 1, trouble);
   }
 
   void drop(Poller::Tag tag) {
     silent_.erase(tag);
-    guests_.erase(tag);
+    const auto guest = guests_.find(tag);
+    if (guest->second.channel) poller_.remove(guest->second.channel.fd());
+    guests_.erase(guest);
   }
 
   // False: this guest is to be forgotten.
@@ -323,11 +333,10 @@ class Host {
     size_t unsent = 0;
     for (size_t rank = 1; rank < met_.star.spokes.size(); rank++) {
       Channel& spoke = met_.star.spokes[rank];
-      auto sent = spoke.send(table);
-      if (!sent) return pass(sent, fmt::format("rank {} left while the job was meeting", rank));
-      if (!spoke.has_unsent()) continue;
-      sent = poller_.add(spoke.fd(), EPOLLOUT, rank);
-      if (!sent) return sent;
+      // Of one that has gone its health will tell.
+      if (!spoke.send(table) || !spoke.has_unsent()) continue;
+      const auto added = poller_.add(spoke.fd(), EPOLLOUT, rank);
+      if (!added) return added;
       unsent++;
     }
     while (unsent > 0) {
@@ -339,7 +348,6 @@ class Host {
     return {};
   }
 
-  // Of one that has gone its health will tell.
   bool is_served(Channel& spoke) {
     if (spoke.flush() && spoke.has_unsent()) return false;
     poller_.remove(spoke.fd());

@@ -100,6 +100,11 @@ Status Acceptor::start(Poller& poller, Fd socket) {
   return {};
 }
 
+void Acceptor::stop(Poller& poller) {
+  poller.remove(socket_.get());
+  socket_.reset();
+}
+
 std::vector<Fd> Acceptor::accept(Poller& poller, std::string* trouble) {
   std::vector<Fd> accepted;
   for (int i = 0; i < kAcceptBatch; i++) {

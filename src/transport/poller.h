@@ -26,7 +26,8 @@ class Poller {
   static Result<Poller> create();
   int fd() const { return epoll_.get(); }
 
-  // Level-triggered.
+  // Level-triggered. A descriptor must be removed before it is closed: a child that the process
+  // forked may hold it open, and then it would stay ready for ever.
   Status add(int fd, uint32_t events, Tag tag);
   void change(int fd, uint32_t events, Tag tag);
   void remove(int fd);
@@ -55,6 +56,7 @@ class Acceptor {
   explicit operator bool() const { return static_cast<bool>(socket_); }
 
   Status start(Poller& poller, Fd socket);
+  void stop(Poller& poller);
   // The connections waiting, a bounded number of them. When descriptors have run out it rests a
   // little, since the socket would stay ready and keep the caller awake for nothing.
   std::vector<Fd> accept(Poller& poller, std::string* trouble);

@@ -40,6 +40,17 @@ class Regions {
     const auto it = regions_.find(id);
     return it == regions_.end() ? nullptr : &it->second;
   }
+  // Any thread may ask; the region may be gone by the time of the answer.
+  bool is_remote(RegionId id) const {
+    const std::lock_guard lock(mutex_);
+    const auto it = regions_.find(id);
+    return it != regions_.end() && it->second.access == Access::remote;
+  }
+  // The last that was registered.
+  RegionId last() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<RegionId>(last_);
+  }
   // Those registered as `remote` after `last`, ascending.
   std::vector<RegionId> remote_after(RegionId last) const {
     const std::lock_guard lock(mutex_);

@@ -256,6 +256,7 @@ void ShmWorker::close(EndpointId endpoint) {
   poller_.cancel_alarm(tag_of(endpoint));
   if (link->mapped() && link->socket) say_goodbye(*link, "");
   if (link->socket && !link->hung_up) poller_.remove(link->socket.get());
+  if (link->process) poller_.remove(link->process.get());
   links_.erase(endpoint);
   events_.forget(endpoint);
 }

@@ -80,6 +80,7 @@ Status ShmLink::attach_region(Received& received) {
 
 void ShmLink::forget_region(uint64_t region) {
   regions_.erase(region);
+  told_ = std::max(told_, region);  // its packet may never have come
   forgotten_++;
 }
 

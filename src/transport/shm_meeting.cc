@@ -146,7 +146,10 @@ Status ShmWorker::be_welcomed(ShmLink& link, Received& received) {
 void ShmWorker::become_ready(ShmLink& link) {
   poller_.cancel_alarm(tag_of(link.id));
   link.state = State::ready;
+  // Of regions that came and went before, the last stands for all: the peer waits for none of them.
+  const RegionId last = regions_.last();
   tell_new_regions(link);
+  if (last > link.last_told) tell_gone(link, last);
   if (link.watch_process())
     static_cast<void>(poller_.add(link.process.get(), EPOLLIN, kProcessTags | tag_of(link.id)));
 }

@@ -34,16 +34,9 @@ Posted ShmWorker::deregister(RegionId id) {
   if (!region) return Posted::ok;
   const bool remote = region->access == Access::remote;
   tell_new_regions();
-  if (remote && leaving_.insert(id).second) {
-    Packet packet;
-    packet.kind = Packet::Kind::forget;
-    packet.region = static_cast<uint64_t>(id);
-    for (auto& [endpoint, link] : links_) {
-      if (link.state != State::ready) continue;
-      link.announce_deregistration();
-      tell(link, packet);
-    }
-  }
+  if (remote && leaving_.insert(id).second)
+    for (auto& [endpoint, link] : links_)
+      if (link.state == State::ready) tell_gone(link, id);
   for (const auto& [endpoint, link] : links_)
     if (link.mapped() && link.being_written() == static_cast<uint64_t>(id)) return retry_.refuse();
   leaving_.erase(id);
@@ -62,6 +55,14 @@ void ShmWorker::tell_new_regions(ShmLink& link) {
     if (!leaving_.contains(id)) tell_region(link, id);
     link.last_told = id;
   }
+}
+
+void ShmWorker::tell_gone(ShmLink& link, RegionId id) {
+  Packet packet;
+  packet.kind = Packet::Kind::forget;
+  packet.region = static_cast<uint64_t>(id);
+  link.announce_deregistration();
+  tell(link, packet);
 }
 
 void ShmWorker::tell_region(ShmLink& link, RegionId id) {

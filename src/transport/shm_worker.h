@@ -68,6 +68,7 @@ class ShmWorker final : public Worker {
   void tell_new_regions();
   void tell_new_regions(ShmLink& link);
   void tell_region(ShmLink& link, RegionId id);
+  void tell_gone(ShmLink& link, RegionId id);
   void tell(ShmLink& link, const wire::Packet& packet);
   void tell_waiting(ShmLink& link);
   Result<Sent> send(ShmLink& link, const wire::Packet& packet);

@@ -133,7 +133,7 @@ Result<EndpointId> TcpWorker::connect(size_t device, std::span<const std::byte> 
   link.hello.from = nonce_;
   link.hello.hello_bytes = static_cast<uint16_t>(hello.size());
   std::copy(hello.begin(), hello.end(), link.hello.hello.begin());
-  if (const auto watched = watch(link, EPOLLOUT); !watched) return pass(watched, link.where);
+  if (const auto watched = watch(link, EPOLLOUT); !watched) return pass(watched, to_text(to));
   return link.id;
 }
 
@@ -407,6 +407,7 @@ void TcpWorker::close(EndpointId endpoint) {
     [[maybe_unused]] const auto flushed =
         link->out.flush(link->socket.get(), kBudget, endpoint, unheard);
     link->out.farewell(link->socket.get(), "");
+    discard_input(link->socket.get());
   }
   disconnect(*link);
   links_.erase(endpoint);

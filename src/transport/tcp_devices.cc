@@ -73,7 +73,8 @@ Result<std::vector<TcpDevice>> tcp_devices(std::string_view interfaces) {
   }
   if (found.empty())
     return fail(
-        Code::missing, "CROSSTIE_SOCKET_IFNAME '{}' leaves no interface of {}", interfaces,
+        Code::missing,
+        "CROSSTIE_SOCKET_IFNAME (or NCCL_SOCKET_IFNAME) '{}' leaves no interface of {}", interfaces,
         refused.empty() ? "none with an address" : fmt::format("{}", fmt::join(refused, ", ")));
   std::ranges::stable_sort(found, {}, &std::pair<Rank, TcpDevice>::first);
   std::vector<TcpDevice> devices;

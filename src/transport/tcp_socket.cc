@@ -135,6 +135,13 @@ std::string peer_text(int fd) {
   return to_text(tcp_address(*peer.get()));
 }
 
+void discard_input(int fd) {
+  constexpr size_t kPiece = 1 << 20;
+  constexpr int kMostPieces = 64;  // of one that never stops sending the rest is its own loss
+  shutdown(fd, SHUT_WR);
+  for (int i = 0; i < kMostPieces && recv(fd, nullptr, kPiece, MSG_TRUNC | MSG_DONTWAIT) > 0;) i++;
+}
+
 Status dialled(int fd) {
   int error = 0;
   socklen_t length = sizeof error;

@@ -27,6 +27,9 @@ Result<Fd> dial_tcp(const wire::TcpAddress& from, const wire::TcpAddress& to,
 void tune_tcp(int fd, const TransportOptions& options);
 // The other end, as to_text would show it.
 std::string peer_text(int fd);
+// Before a close: the kernel resets a connection that is closed with input unread, and the peer
+// may then lose what we sent last.
+void discard_input(int fd);
 // Whether the connection begun by dial_tcp stands.
 Status dialled(int fd);
 

@@ -17,8 +17,7 @@ static_assert(sizeof(Key) <= kMaxBlob);
 
 // Empty for a region that is not open to peers.
 inline Blob key_of(const Regions& regions, RegionId id, uint64_t worker) {
-  const Region* region = regions.find(id);
-  if (!region || region->access != Access::remote) return {};
+  if (!regions.is_remote(id)) return {};
   Key key;
   key.region = static_cast<uint64_t>(id);
   key.worker = worker;

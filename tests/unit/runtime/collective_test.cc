@@ -2,6 +2,7 @@
 // AllReduce through the C API, by real processes, on hosts drawn by hand.
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -223,6 +224,27 @@ bool has_ipv6_loopback() {
   return has;
 }
 
+// What a forked child may do with its parent's communicator: destroy it, without a word to others.
+int fork_amid_a_job(int) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return complain("create");
+  if (reduce_once(comm, 1000, "ring", false)) return 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    float x = 1;
+    const auto status =
+        crosstie_allreduce(comm, &x, &x, 1, CROSSTIE_F32, CROSSTIE_SUM, nullptr, nullptr);
+    const bool told = std::strstr(crosstie_last_error(), "child") != nullptr;
+    crosstie_comm_destroy(comm);
+    _exit(status == CROSSTIE_ERR_INVALID && told ? 0 : 1);
+  }
+  int ended = -1;
+  if (waitpid(child, &ended, 0) != child || ended != 0) return complain("the child");
+  const int failures = reduce_once(comm, 100000, "hierarchical", false);
+  crosstie_comm_destroy(comm);
+  return failures;
+}
+
 class Suite {
  public:
   void run(const std::string& name, const std::vector<int>& hosts, int (*body)(int),
@@ -285,6 +307,7 @@ int main() {
     suite.run(over_ipv6, {2, 1}, reduce_all, {}, "[::1]");
   else
     suite.skip(over_ipv6, "this host has no ::1");
+  suite.run("a forked child leaves its parent's communicator alone", {2, 1}, fork_amid_a_job);
   suite.run("misuse is refused with a status and harms nothing", {1, 1}, misuse);
   if (whole_matrix()) run_matrix(suite);
   return suite.finish();

@@ -269,6 +269,25 @@ int differ_in_class(int rank) {
     return crosstie_allreduce(comm, data, data, 1000, CROSSTIE_F32, CROSSTIE_SUM, &call, nullptr);
   });
 }
+// Only rank 3, and late: others have begun by then.
+int differ_alone(int rank) {
+  return differ(rank, [rank](crosstie_comm_t* comm, uint64_t* data, bool) {
+    if (rank == 3) std::this_thread::sleep_for(300ms);
+    return crosstie_allreduce(comm, data, data, rank == 3 ? 1001 : 1000, CROSSTIE_F32, CROSSTIE_SUM,
+                              nullptr, nullptr);
+  });
+}
+// One that ends at once on its error, without a goodbye, has still told the others.
+int differ_and_exit(int rank) {
+  crosstie_comm_t* comm = nullptr;
+  if (crosstie_comm_create(&comm, nullptr) != CROSSTIE_OK) return 1;
+  std::vector<float> data(2000, 1);
+  const auto status = crosstie_allreduce(comm, data.data(), data.data(), rank == 1 ? 1001 : 1000,
+                                         CROSSTIE_F32, CROSSTIE_SUM, nullptr, nullptr);
+  std::printf("error: %s\n", crosstie_last_error());
+  std::fflush(stdout);
+  _exit(status == CROSSTIE_ERR_PEER ? kPeerError : 1);
+}
 int differ_in_check(int rank) {
   return differ(rank, [](crosstie_comm_t* comm, uint64_t* data, bool other) {
     crosstie_call_t call = CROSSTIE_CALL_INIT;
@@ -278,7 +297,7 @@ int differ_in_check(int rank) {
 }
 
 void different(Tap& tap, const char* name, int (*body)(int),
-               const char* said = "count, type or algorithm differ",
+               const char* said = "count, type, algorithm or check differ",
                const std::vector<std::pair<std::string, std::string>>& variables = {}) {
   Ranks ranks({2, 2}, body, variables);
   std::string why;
@@ -344,10 +363,13 @@ int main() {
   different(tap, "ranks with different algorithms are told so", differ_in_algorithm);
   different(tap, "ranks that compare their calls are told what each one calls", differ_in_count,
             "all_reduce of 1001 f32", {{"CROSSTIE_CHECK", "1"}});
+  different(tap, "ranks that compare their calls find the one that differs, though it come late",
+            differ_alone, "all_reduce of 1001 f32", {{"CROSSTIE_CHECK", "1"}});
+  different(tap, "ranks that end at once on their error have told the others", differ_and_exit);
   different(tap, "ranks that compare their calls find a different class", differ_in_class,
             "for class tp");
   different(tap, "ranks of which only some compare their calls are told so", differ_in_check,
-            "check 1");
+            "check");
   nothing_left(tap, own);
   return tap.finish();
 }

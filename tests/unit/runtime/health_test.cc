@@ -122,7 +122,7 @@ Test(health, a_goodbye_that_a_full_socket_holds_up_is_sent_as_soon_as_there_is_r
     std::this_thread::sleep_for(100ms);
     cr_assert(hub.members[1].receive(Deadline(2s))->type == 'v');
     cr_assert(hub.members[1].receive(Deadline(2s))->type == 'l');
-    for (const size_t rank : {2, 3, 4}) hub.members[rank].close();
+    for (Channel& member : hub.members) member.close();
   });
   const auto begun = Clock::now();
   hub.health->leave(1, Deadline(2s));
