@@ -19,14 +19,13 @@ void for_each_table(const Visit& visit) {
   visit(std::span<const Option<TransportOptions>>(kTransportRows));
 }
 
-// As the room itself reads it: by the row's parser, then by the table's limits if it has any.
+// As the room itself reads it, were it the only one set.
 template <class Config>
-Status judge(std::span<const Option<Config>> table, const OptionRow& row, std::string_view value) {
+Status judge(std::span<const Option<Config>> table, const InEffect& given) {
   std::map<std::string, std::string> alone;
-  alone.emplace(row.name, value);
+  alone.emplace(given.name, given.value);
   const auto options = read_options<Config>(table, Environment(std::move(alone)));
   if (!options) return pass(options);
-  if constexpr (requires { check(*options); }) return check(*options);
   return {};
 }
 
@@ -36,8 +35,8 @@ std::vector<Setting> all_settings(const Environment& environment) {
   std::vector<Setting> settings;
   for_each_table([&](const auto& table) {
     for (const OptionRow& row : table) {
-      const std::string_view value = value_in_effect(row, environment);
-      settings.push_back({&row, value, judge(table, row, value)});
+      const InEffect given = in_effect(row, environment);
+      settings.push_back({&row, given, judge(table, given)});
     }
   });
   std::ranges::sort(settings, {}, [](const Setting& s) { return s.row->name; });

@@ -12,8 +12,8 @@ std::vector<const OptionRow*> all_options();
 
 struct Setting {
   const OptionRow* row;
-  std::string_view value;  // in effect; lives as long as the environment
-  Status valid;            // whether the room that reads it would take it
+  InEffect given;  // lives as long as the environment
+  Status valid;    // whether the room that reads it would take it
 };
 // The same rows with what the environment says.
 std::vector<Setting> all_settings(const Environment& environment);

@@ -29,7 +29,9 @@ CLI::Option* add_size(CLI::App& app, const char* name, uint64_t& size, const cha
     if (!bytes) throw CLI::ValidationError(bytes.error().text);
     size = *bytes;
   };
-  return app.add_option_function<std::string>(name, parse, doc)->type_name("SIZE");
+  return app.add_option_function<std::string>(name, parse, doc)
+      ->type_name("SIZE")
+      ->default_str(bytes_text(size));
 }
 
 // What the kernel would give without swapping; none where it does not tell.
@@ -116,8 +118,8 @@ void add_bench(CLI::App& app, Session& session) {
       "allreduce", "AllReduce of f32 sums on host memory, checked, beside what its Schedule says");
   auto asked = std::make_shared<Asked>();
   BenchOptions& o = asked->bench;
-  add_size(*allreduce, "-b,--min-bytes", o.min_bytes, "Smallest message (default 8)");
-  add_size(*allreduce, "-e,--max-bytes", o.max_bytes, "Largest message (default 64M)");
+  add_size(*allreduce, "-b,--min-bytes", o.min_bytes, "Smallest message");
+  add_size(*allreduce, "-e,--max-bytes", o.max_bytes, "Largest message");
   allreduce->add_option("-f,--factor", o.factor, "From one size to the next")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
@@ -128,9 +130,10 @@ void add_bench(CLI::App& app, Session& session) {
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   allreduce->add_option("-a,--algorithm", o.algorithms, "One or several, side by side")
+      ->type_name("NAME[,NAME]")
       ->delimiter(',')
       ->check(CLI::IsMember({"auto", "ring", "hierarchical"}))
-      ->capture_default_str();
+      ->default_str(o.algorithms[0]);
   allreduce
       ->add_option("--hosts", asked->hosts,
                    "Start ranks here, with so many emulated host boundaries")
@@ -138,13 +141,17 @@ void add_bench(CLI::App& app, Session& session) {
   allreduce
       ->add_option("--ranks-per-host", asked->ranks_per_host,
                    "Start ranks here: so many on each host, or one number a host, as 7,8")
+      ->type_name("N[,N]")
       ->delimiter(',')
       ->check(CLI::Range(1, kMostRanks));
   allreduce->add_flag("--json", o.json, "Print JSON, schema 1");
+  const std::string inherited = allreduce->get_footer();
   allreduce->footer(
-      "Without --ranks-per-host the process joins the job of its launcher (torchrun, mpirun, "
+      "A SIZE is in bytes, or with K, M, G or T in powers of 1024, as 64K. Without "
+      "--ranks-per-host the process joins the job of its launcher (torchrun, mpirun, "
       "mpiexec, srun). Once a rank started here has failed, the others have 10 seconds to say what "
-      "they saw of it, and are then ended.");
+      "they saw of it, and are then ended." +
+      (inherited.empty() ? "" : "\n\n" + inherited));
   allreduce->callback(
       [asked, &session] { session.run = [asked, &session] { return run(*asked, session); }; });
 }

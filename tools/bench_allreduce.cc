@@ -176,10 +176,18 @@ void print_header(const AllReduceBench& bench) {
       "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "", "(B)", "(B)"));
 }
 
+double algorithm_bandwidth(const Row& row, const Timing& timing) {
+  return gigabytes_per_second(static_cast<double>(row.bytes), timing.microseconds);
+}
+
+double bus_bandwidth(const Row& row, const Timing& timing, int ranks) {
+  return algorithm_bandwidth(row, timing) * bus_factor(ranks);
+}
+
 std::string columns(const Row& row, const Timing& timing, int ranks) {
-  const double algbw = gigabytes_per_second(static_cast<double>(row.bytes), timing.microseconds);
-  return fmt::format("  {:>10.1f}{:>9.3f}{:>9.3f}{:>9}", timing.microseconds, algbw,
-                     algbw * bus_factor(ranks), timing.wrong);
+  return fmt::format("  {:>10.1f}{:>9.3f}{:>9.3f}{:>9}", timing.microseconds,
+                     algorithm_bandwidth(row, timing), bus_bandwidth(row, timing, ranks),
+                     timing.wrong);
 }
 
 void print_row(const Row& row, int ranks) {
@@ -190,11 +198,24 @@ void print_row(const Row& row, int ranks) {
   std::fflush(stdout);
 }
 
+// The last lines of nccl-tests' output, for those who parse them.
+void print_trailer(const std::vector<Row>& rows, int ranks) {
+  uint64_t wrong = 0;
+  double total = 0;
+  for (const Row& row : rows)
+    for (const Timing& timing : {row.out_of_place, row.in_place}) {
+      wrong += timing.wrong;
+      total += bus_bandwidth(row, timing, ranks);
+    }
+  print(fmt::format("# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:g}\n#\n", wrong,
+                    wrong == 0 ? "OK" : "FAILED",
+                    total / (2.0 * static_cast<double>(rows.size()))));
+}
+
 nlohmann::json to_json(const Row& row, const Timing& timing, int ranks) {
-  const double algbw = gigabytes_per_second(static_cast<double>(row.bytes), timing.microseconds);
   return {{"time_us", timing.microseconds},
-          {"algbw_GBs", algbw},
-          {"busbw_GBs", algbw * bus_factor(ranks)},
+          {"algbw_GBs", algorithm_bandwidth(row, timing)},
+          {"busbw_GBs", bus_bandwidth(row, timing, ranks)},
           {"wrong", timing.wrong}};
 }
 
@@ -233,6 +254,7 @@ std::vector<Row> run(AllReduceBench& bench, const BenchOptions& options) {
       // Nobody reads on: all ranks leave together, so that none has to tell of another's end.
       if (bench.any(table && std::ferror(stdout) != 0)) return rows;
     }
+  if (table) print_trailer(rows, bench.ranks());
   if (bench.is_printer() && options.json) print_json(bench, rows);
   return rows;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command.h"
 
+#include "config.h"
+
 namespace crosstie::tools {
 
 int report(const Session& session, const Error& error) {
@@ -9,6 +11,7 @@ int report(const Session& session, const Error& error) {
 }
 
 void add_all(CLI::App& app, Session& session) {
+  app.set_version_flag("--version", "crosstie " PACKAGE_VERSION);
   add_topo(app, session);
   add_bench(app, session);
   add_config(app, session);

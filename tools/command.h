@@ -40,7 +40,7 @@ Status write_output(const std::string& to, std::string_view text);
 void add_topo(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_config(CLI::App& app, Session& session);
-// All of them.
+// All of them, and --version.
 void add_all(CLI::App& app, Session& session);
 
 }  // namespace crosstie::tools

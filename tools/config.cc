@@ -12,8 +12,11 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 
-bool is_set(const OptionRow& row, const Environment& environment) {
-  return environment.find(row.name) || (!row.alias.empty() && environment.find(row.alias));
+std::string alias_note(const Setting& setting) {
+  const OptionRow& row = *setting.row;
+  if (row.alias.empty()) return {};
+  const bool gives = setting.given.name == row.alias;
+  return fmt::format("; also {}{}", row.alias, gives ? ", which is in effect" : "");
 }
 
 // A block a variable, which a shell can read back: what is not set, or not right, is commented out.
@@ -21,26 +24,27 @@ std::string block(const Setting& setting, bool set) {
   const OptionRow& row = *setting.row;
   const bool live = set && setting.valid;
   return fmt::format(
-      "# {}\n# syntax: {}{}{}\n{}{}{}={}\n\n", row.doc, row.syntax(),
-      row.alias.empty() ? "" : "; also ", row.alias,
+      "# {}\n# syntax: {}{}\n{}{}{}={}\n\n", row.doc, row.syntax(), alias_note(setting),
       setting.valid ? "" : fmt::format("# wrong: {}\n", printable(setting.valid.error().text)),
-      live ? "" : "# ", row.name, shell_quoted(setting.value));
+      live ? "" : "# ", row.name, shell_quoted(setting.given.value));
 }
 
 std::string text_of(const std::vector<Setting>& settings, const Environment& environment) {
   std::string out;
-  for (const Setting& setting : settings) out += block(setting, is_set(*setting.row, environment));
+  for (const Setting& setting : settings)
+    out += block(setting, environment.find(setting.given.name));
   return out;
 }
 
 std::string json_of(const std::vector<Setting>& settings, const Environment& environment) {
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& [row, value, valid] : settings)
+  for (const auto& [row, given, valid] : settings)
     list.push_back({{"name", row->name},
                     {"alias", row->alias},
-                    {"value", value},
+                    {"value", given.value},
+                    {"variable", given.name},
                     {"default", row->fallback},
-                    {"set", is_set(*row, environment)},
+                    {"set", environment.find(given.name) != nullptr},
                     {"error", valid ? nlohmann::json() : nlohmann::json(valid.error().text)},
                     {"syntax", row->syntax()},
                     {"doc", row->doc}});

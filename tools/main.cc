@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include "base/edit_distance.h"
 #include "command.h"
-#include "config.h"
 
 namespace crosstie::tools {
 namespace {
@@ -18,6 +18,30 @@ void keep_standard_streams() {
   for (int fd = open("/dev/null", O_RDONLY); fd >= 0 && fd <= STDERR_FILENO;) fd = dup(fd);
 }
 
+// The last subcommand that was named, with its whole path.
+struct Named {
+  const CLI::App* command;
+  std::string path;
+};
+Named last_named(const CLI::App& app) {
+  Named named{&app, app.get_name()};
+  while (!named.command->get_subcommands().empty()) {
+    named.command = named.command->get_subcommands().front();
+    named.path += " " + named.command->get_name();
+  }
+  return named;
+}
+
+// What a word that the command does not know may have meant; empty where nothing is near.
+std::string meant(const CLI::App& command, std::string_view word) {
+  std::vector<std::string> known;
+  for (const CLI::App* sub : command.get_subcommands({})) known.push_back(sub->get_name());
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  constexpr size_t kMostWrongLetters = 2;
+  return std::string(nearest(word, known, kMostWrongLetters));
+}
+
 // CLI11's own text on one line, so that logs stay greppable.
 int report_usage(const CLI::App& app, const CLI::ParseError& error, const Session& session) {
   if (error.get_exit_code() == 0)
@@ -25,14 +49,17 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error, const Sessio
   std::string text = error.what();
   for (char& c : text)
     if (c == '\n') c = ' ';
-  session.log.error("{}; see 'crosstie --help'", text);
+  const auto [command, path] = last_named(app);
+  const std::vector<std::string> unknown = command->remaining();
+  const std::string hint = unknown.empty() ? "" : meant(*command, unknown.front());
+  session.log.error("{}{}; see '{} --help'", text,
+                    hint.empty() ? "" : fmt::format(" (did you mean {}?)", hint), path);
   return kUsage;
 }
 
 int run(int argc, char** argv) {
   Session session{Environment::of_process(), stderr_log(Level::warn), {}};
   CLI::App app{"Topology-aware communication for GPU clusters", "crosstie"};
-  app.set_version_flag("--version", "crosstie " PACKAGE_VERSION);
   session.run = [&session] {
     session.log.error("a command is required; see 'crosstie --help'");
     return kUsage;

@@ -91,6 +91,7 @@ int flushed(int code, const Log& log) {
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 Status write_output(const std::string& to, std::string_view text) {
+  if (to.empty()) return fail(Code::invalid, "--output '' names no file; give one, or -");
   const bool standard = to == "-";
   const Status written = standard ? write_all(STDOUT_FILENO, text) : write_file(to, text);
   return written ? written : pass(written, standard ? "standard output" : to);

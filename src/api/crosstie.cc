@@ -112,8 +112,6 @@ Result<std::unique_ptr<Communicator>> create(const crosstie_config_t* given) {
   if (!library) return pass(library);
   auto runtime = read_options<RuntimeOptions>(kRuntimeOptions, environment);
   if (!runtime) return pass(runtime);
-  const auto possible = check(*runtime);
-  if (!possible) return pass(possible);
   const auto transport = read_options<TransportOptions>(kTransportRows, environment);
   if (!transport) return pass(transport);
   const auto usable = check(*transport);

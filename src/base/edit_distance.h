@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a typing error is from what was meant.
+// How far a typing error is from what was meant, and what that was.
 #pragma once
 #include <algorithm>
 #include <numeric>
@@ -22,6 +22,16 @@ inline size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
+}
+
+// The first of the names that are nearest, and at most so many letters off; else empty.
+template <class Names>
+std::string_view nearest(std::string_view word, const Names& names, size_t most) {
+  std::string_view best;
+  size_t bound = most + 1;
+  for (const std::string_view name : names)
+    if (const size_t d = edit_distance(word, name); d < bound) bound = d, best = name;
+  return best;
 }
 
 }  // namespace crosstie

@@ -12,13 +12,11 @@ namespace crosstie {
 namespace {
 
 // A hint is worth giving when at most a quarter of the name's own letters are wrong.
-std::string nearest(std::string_view name, std::span<const OptionRow* const> known) {
+std::string hint_for(std::string_view name, std::span<const OptionRow* const> known) {
   constexpr size_t kPrefix = std::string_view("CROSSTIE_").size();
-  std::string_view best;
-  size_t least = 1 + (name.size() - kPrefix + 3) / 4;
-  for (const OptionRow* row : known)
-    if (const size_t d = edit_distance(name, row->name); d < least) least = d, best = row->name;
-  return std::string(best);
+  std::vector<std::string_view> names;
+  for (const OptionRow* row : known) names.push_back(row->name);
+  return std::string(nearest(name, names, (name.size() - kPrefix + 3) / 4));
 }
 
 }  // namespace
@@ -73,11 +71,17 @@ Status parse_value(std::string_view text, Bytes& value) {
   return {};
 }
 
-std::string_view value_in_effect(const OptionRow& row, const Environment& environment) {
-  if (const std::string* own = environment.find(row.name)) return *own;
+InEffect in_effect(const OptionRow& row, const Environment& environment) {
+  if (const std::string* own = environment.find(row.name)) return {row.name, *own};
   if (!row.alias.empty())
-    if (const std::string* other = environment.find(row.alias)) return *other;
-  return row.fallback;
+    if (const std::string* other = environment.find(row.alias)) return {row.alias, *other};
+  return {row.name, row.fallback};
+}
+
+std::string as_set(std::string text, const OptionRow& row, const Environment& environment) {
+  if (text.starts_with(fmt::format("{}:", row.name)))
+    text.replace(0, row.name.size(), in_effect(row, environment).name);
+  return text;
 }
 
 std::string to_text(const Unknown& unknown) {
@@ -92,7 +96,7 @@ std::vector<Unknown> unknown_variables(std::span<const OptionRow* const> known,
     if (!name.starts_with("CROSSTIE_")) continue;
     const auto same = [&name = name](const OptionRow* row) { return row->name == name; };
     if (std::none_of(known.begin(), known.end(), same))
-      unknown.push_back({name, nearest(name, known)});
+      unknown.push_back({name, hint_for(name, known)});
   }
   return unknown;
 }

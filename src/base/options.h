@@ -58,7 +58,7 @@ inline std::string syntax_of(bool) { return "0|1"; }
 inline std::string syntax_of(int) { return "number"; }
 inline std::string syntax_of(const std::string&) { return "text"; }
 inline std::string syntax_of(std::chrono::nanoseconds) { return "duration, as 500ms, 30s, 5m"; }
-inline std::string syntax_of(Bytes) { return "size, as 256K, 16M"; }
+inline std::string syntax_of(Bytes) { return "size, as 256K, 16M (powers of 1024)"; }
 
 template <class Word>
 requires std::is_enum_v<Word> std::string syntax_of(Word) {
@@ -90,17 +90,32 @@ constexpr Option<typename FieldOf<Field>::Owner> row(std::string_view name, std:
   return {{name, alias, fallback, doc, &FieldOf<Field>::syntax}, &FieldOf<Field>::set};
 }
 
-// The text in effect for a row: the variable's, its alias's, or the default.
-std::string_view value_in_effect(const OptionRow& row, const Environment& environment);
+// What is in effect for a row, and the variable that users know it by: the row's own, or its alias
+// where that gives the value.
+struct InEffect {
+  std::string_view name, value;
+};
+InEffect in_effect(const OptionRow& row, const Environment& environment);
 
-// All fields from the environment, else from the rows' defaults.
+// "ROW: what is wrong" as the user knows it: with the variable that is in effect.
+std::string as_set(std::string text, const OptionRow& row, const Environment& environment);
+
+// All fields from the environment, else from the rows' defaults; within the limits that the
+// table's check() knows, if it has one.
 template <class Config>
 Result<Config> read_options(std::span<const Option<Config>> rows, const Environment& environment) {
   Config config;
   for (const Option<Config>& option : rows) {
-    const auto set = option.set(config, value_in_effect(option, environment));
-    if (!set) return pass(set, option.name);
+    const InEffect given = in_effect(option, environment);
+    const auto set = option.set(config, given.value);
+    if (!set) return pass(set, given.name);
   }
+  if constexpr (requires { check(config); })
+    if (Status sane = check(config); !sane) {
+      for (const Option<Config>& option : rows)
+        sane.error().text = as_set(std::move(sane.error().text), option, environment);
+      return pass(sane);
+    }
   return config;
 }
 

@@ -48,9 +48,30 @@ Result<int> number(const Environment& environment, const char* name) {
   return parsed;
 }
 
+const char* who_says(const RuntimeOptions& options, const Launcher* launcher) {
+  return options.ranks >= 0 || !launcher ? "CROSSTIE_RANKS or the program" : launcher->what;
+}
+
+Status check_rank(const Job& job, const RuntimeOptions& options, const Launcher* launcher) {
+  if (job.ranks < 1)
+    return fail(Code::invalid, "a job of {} ranks, as {} says, makes no sense", job.ranks,
+                who_says(options, launcher));
+  if (job.rank < 0 || job.rank >= job.ranks)
+    return fail(Code::invalid,
+                "rank {} of {} ranks, as {} says, makes no sense; ranks count from 0, here to {}",
+                job.rank, job.ranks, who_says(options, launcher), job.ranks - 1);
+  if (job.ranks > Job::kMostRanks)
+    return fail(Code::unsupported, "a job of {} ranks; at most {} are supported", job.ranks,
+                Job::kMostRanks);
+  return {};
+}
+
 Status find_rank(Job& job, const RuntimeOptions& options, const Launcher* launcher,
                  const Environment& environment) {
-  if (options.rank >= 0 || options.ranks >= 0) {
+  if ((options.rank < 0) != (options.ranks < 0)) {
+    return fail(Code::invalid, "CROSSTIE_{} is not set, and CROSSTIE_{} is; set both, or neither",
+                options.rank < 0 ? "RANK" : "RANKS", options.rank < 0 ? "RANKS" : "RANK");
+  } else if (options.rank >= 0) {
     job.rank = options.rank, job.ranks = options.ranks;
   } else if (!launcher && (environment.find("RANK") || environment.find("WORLD_SIZE"))) {
     return fail(Code::invalid, "of RANK and WORLD_SIZE only one is set; set both, or neither");
@@ -61,15 +82,7 @@ Status find_rank(Job& job, const RuntimeOptions& options, const Launcher* launch
     if (!ranks) return pass(ranks);
     job.rank = *rank, job.ranks = *ranks;
   }
-  if (job.rank < 0 || job.ranks < 1 || job.rank >= job.ranks)
-    return fail(Code::invalid,
-                "rank {} of {} ranks makes no sense; set both CROSSTIE_RANK and "
-                "CROSSTIE_RANKS, or neither",
-                job.rank, job.ranks);
-  if (job.ranks > Job::kMostRanks)
-    return fail(Code::unsupported, "a job of {} ranks; at most {} are supported", job.ranks,
-                Job::kMostRanks);
-  return {};
+  return check_rank(job, options, launcher);
 }
 
 // "[::1]" → "::1".
@@ -96,41 +109,64 @@ bool all_on_this_host(const Job& job, const Launcher* launcher, const Environmen
          (launcher && value(environment, launcher->local_ranks) == std::to_string(job.ranks));
 }
 
-Status nowhere(const Job& job, const Launcher* launcher, const Environment& environment) {
+Status nowhere(const Job& job, const RuntimeOptions& options, const Launcher* launcher,
+               const Environment& environment) {
+  if (options.ranks >= 0)
+    return fail(Code::invalid,
+                "nothing says where rank 0 of these {} ranks is; set "
+                "CROSSTIE_ADDRESS to its HOST:PORT on all ranks",
+                job.ranks);
   const std::string_view here = launcher ? value(environment, launcher->local_ranks) : "";
   const std::string some = here.empty() ? "" : fmt::format("{} on this host, ", here);
   return fail(Code::invalid,
               "{} starts {} ranks, {}and does not say where rank 0 is; set MASTER_ADDR to its host "
               "on all ranks",
-              launcher ? launcher->what : "CROSSTIE_RANKS", job.ranks, some);
+              launcher->what, job.ranks, some);
+}
+
+// Without a port it follows from the launcher's name for the job; where there is no such name
+// either, all jobs of a host would meet at one port.
+bool has_id(const Launcher* launcher, const Environment& environment) {
+  return launcher && std::ranges::any_of(launcher->id, [&](const char* name) {
+           return environment.find(name) != nullptr;
+         });
+}
+
+Status find_port(Job& job, const Launcher* launcher, const Environment& environment) {
+  job.port = port_of(job.id);
+  const std::string* port = environment.find("MASTER_PORT");
+  if (!port && job.ranks > 1 && !has_id(launcher, environment))
+    return fail(Code::invalid,
+                "nothing tells this job of {} ranks from others on rank 0's host; set MASTER_PORT "
+                "(or CROSSTIE_ADDRESS=HOST:PORT) on all ranks",
+                job.ranks);
+  if (!port) return {};
+  const auto set = set_port(job, *port, "MASTER_PORT");
+  // torchrun's agent keeps MASTER_PORT for its own store.
+  if (set && environment.find("TORCHELASTIC_USE_AGENT_STORE")) job.port++;
+  return set;
+}
+
+Status parse_address(Job& job, std::string_view text) {
+  const size_t colon = text.rfind(':');
+  const std::string_view host = text.substr(0, colon);
+  // Of figures without brackets nobody knows which is the port.
+  if (colon == text.npos || without_brackets(host).empty() ||
+      (host.find(':') != host.npos && !host.starts_with('[')))
+    return fail(Code::invalid, "CROSSTIE_ADDRESS: '{}' is not HOST:PORT, nor [IPV6]:PORT", text);
+  job.address = without_brackets(host);
+  return set_port(job, text.substr(colon + 1), "CROSSTIE_ADDRESS");
 }
 
 Status find_address(Job& job, const RuntimeOptions& options, const Launcher* launcher,
                     const Environment& environment) {
-  job.port = port_of(job.id);
-  if (!options.address.empty()) {
-    const std::string_view text = options.address;
-    const size_t colon = text.rfind(':');
-    const std::string_view host = text.substr(0, colon);
-    // Of figures without brackets nobody knows which is the port.
-    if (colon == text.npos || without_brackets(host).empty() ||
-        (host.find(':') != host.npos && !host.starts_with('[')))
-      return fail(Code::invalid, "CROSSTIE_ADDRESS: '{}' is not HOST:PORT, nor [IPV6]:PORT", text);
-    job.address = without_brackets(host);
-    return set_port(job, text.substr(colon + 1), "CROSSTIE_ADDRESS");
-  }
-  if (const std::string* port = environment.find("MASTER_PORT")) {
-    const auto set = set_port(job, *port, "MASTER_PORT");
-    if (!set) return set;
-    // torchrun's agent keeps MASTER_PORT for its own store.
-    if (environment.find("TORCHELASTIC_USE_AGENT_STORE")) job.port++;
-  }
+  if (!options.address.empty()) return parse_address(job, options.address);
   job.address = without_brackets(value(environment, "MASTER_ADDR"));
   if (job.address.empty()) job.address = first_host(value(environment, "SLURM_STEP_NODELIST"));
   if (job.address.empty() && all_on_this_host(job, launcher, environment))
     job.address = "127.0.0.1";
-  if (job.address.empty()) return nowhere(job, launcher, environment);
-  return {};
+  if (job.address.empty()) return nowhere(job, options, launcher, environment);
+  return find_port(job, launcher, environment);
 }
 
 }  // namespace

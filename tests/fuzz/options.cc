@@ -36,7 +36,7 @@ void check_units(std::string_view value) {
 void check_job(const Environment& environment) {
   const auto options = read_options<RuntimeOptions>(kRuntimeOptions, environment);
   if (!options) return;
-  [[maybe_unused]] const Status sane = check(*options);
+  PROMISE(check(*options));
   const auto job = find_job(*options, environment);
   if (!job) return;
   PROMISE(job->rank >= 0 && job->rank < job->ranks);
@@ -51,8 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& [name, value] : environment.values()) check_units(value);
   check_job(environment);
   if (const auto options = read_options<TransportOptions>(kTransportRows, environment))
-      [[maybe_unused]]
-    const Status sane = check(*options);
+    PROMISE(check(*options));
   const OptionRow* known[] = {&kRuntimeOptions[0], &kTransportRows[0]};
   for (const Unknown& unknown : unknown_variables(known, environment))
     PROMISE(unknown.name.starts_with("CROSSTIE_"));

@@ -387,6 +387,14 @@ Status expect_system(const xml_node& root) {
   return fail(Code::invalid, "root element <{}>, where NCCL's topologies have <system>", name);
 }
 
+// A file that ends before its root element does: the parser stops at its end, or in a tag that is
+// never closed.
+bool ends_early(std::string_view text, size_t stopped_at) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const size_t last = text.find_last_not_of(kBlank);
+  return last != text.npos && (stopped_at > last || text[last] != '>');
+}
+
 }  // namespace
 
 Result<Machine> read_nccl_xml(std::string_view text, std::string source) {
@@ -394,7 +402,9 @@ Result<Machine> read_nccl_xml(std::string_view text, std::string source) {
   pugi::xml_document document;
   const auto parsed = document.load_buffer(text.data(), text.size());
   if (!parsed)
-    return fail(Code::invalid, "line {}: {}", lines.of(parsed.offset), parsed.description());
+    return fail(
+        Code::invalid, "line {}: {}{}", lines.of(parsed.offset), parsed.description(),
+        ends_early(text, static_cast<size_t>(parsed.offset)) ? "; the file may be cut short" : "");
   const xml_node root = document.document_element();
   if (!root) return fail(Code::invalid, "no element in it");
   if (const Status right = expect_system(root); !right) return pass(right);

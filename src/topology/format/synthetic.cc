@@ -34,20 +34,14 @@ Result<Wish> parse(std::string_view text) {
   return Wish{count, trim({after + 1, static_cast<size_t>(end - after - 1)})};
 }
 
-// "; did you mean X?" where a known name is at most three letters off.
-std::string hint_for(std::string_view wanted) {
-  std::string_view nearest;
-  size_t least = 4;
-  for (const KnownMachine& m : known_machines())
-    if (const size_t d = edit_distance(wanted, m.name); d < least) least = d, nearest = m.name;
-  return nearest.empty() ? std::string() : fmt::format("; did you mean {}?", nearest);
-}
-
 tl::unexpected<Error> unknown_machine(std::string_view wanted) {
   std::vector<std::string_view> names;
   for (const KnownMachine& m : known_machines()) names.push_back(m.name);
+  constexpr size_t kMostWrongLetters = 3;
+  const std::string_view meant = nearest(wanted, names, kMostWrongLetters);
   return fail(Code::invalid, "'{}' is neither a file nor one of the known machines {}{}", wanted,
-              fmt::join(names, ", "), hint_for(wanted));
+              fmt::join(names, ", "),
+              meant.empty() ? std::string() : fmt::format("; did you mean {}?", meant));
 }
 
 std::string host_name(std::string_view machine, uint32_t index, uint32_t hosts) {

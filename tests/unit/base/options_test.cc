@@ -17,6 +17,12 @@ struct Sample {
   Bytes room;
 };
 
+Status check(const Sample& sample) {
+  if (sample.number > 100)
+    return fail(Code::invalid, "CROSSTIE_NUMBER: {} is over 100", sample.number);
+  return {};
+}
+
 }  // namespace
 
 namespace crosstie {
@@ -55,6 +61,16 @@ Test(options, an_alias_of_nccl_is_honoured_and_our_own_name_wins) {
   cr_assert(read({{"NCCL_NUMBER", "3"}, {"CROSSTIE_NUMBER", "4"}})->number == 4);
 }
 
+Test(options, a_bad_value_of_an_alias_names_the_alias_that_gave_it) {
+  const auto blamed = [](std::map<std::string, std::string> values, std::string_view name) {
+    return read(std::move(values)).error().text.starts_with(name);
+  };
+  cr_assert(blamed({{"NCCL_NUMBER", "x"}}, "NCCL_NUMBER: 'x'"));
+  cr_assert(blamed({{"NCCL_NUMBER", "x"}, {"CROSSTIE_NUMBER", "y"}}, "CROSSTIE_NUMBER: 'y'"));
+  cr_assert(blamed({{"NCCL_NUMBER", "101"}}, "NCCL_NUMBER: 101 is over 100"));
+  cr_assert(blamed({{"CROSSTIE_NUMBER", "101"}}, "CROSSTIE_NUMBER: 101 is over 100"));
+}
+
 Test(options, an_empty_variable_counts_as_unset) {
   cr_assert(read({{"CROSSTIE_NUMBER", ""}})->number == 7);
 }
@@ -77,9 +93,10 @@ Test(options, a_bad_value_names_the_variable_the_value_and_what_is_allowed) {
 Test(options, an_unknown_variable_is_found_with_the_nearest_name_as_a_hint) {
   std::vector<const OptionRow*> known;
   for (const auto& option : kRows) known.push_back(&option);
-  const auto unknown = unknown_variables(
-      known, Environment({{"CROSSTIE_NUMBR", "1"}, {"CROSSTIE_XYZZY", "1"}, {"HOME", "/"},
-                          {"CROSSTIE_MOOD", "wild"}}));
+  const auto unknown = unknown_variables(known, Environment({{"CROSSTIE_NUMBR", "1"},
+                                                             {"CROSSTIE_XYZZY", "1"},
+                                                             {"HOME", "/"},
+                                                             {"CROSSTIE_MOOD", "wild"}}));
   cr_assert(unknown.size() == 2);
   cr_assert(unknown[0].name == "CROSSTIE_NUMBR" && unknown[0].hint == "CROSSTIE_NUMBER");
   cr_assert(unknown[1].name == "CROSSTIE_XYZZY" && unknown[1].hint.empty());

@@ -66,6 +66,7 @@ Test(job, mpirun_inside_a_slurm_allocation_is_open_mpis) {
   const auto job = job_in({{"OMPI_COMM_WORLD_RANK", "1"},
                            {"OMPI_COMM_WORLD_SIZE", "2"},
                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                           {"PMIX_NAMESPACE", "1234.1"},
                            {"SLURM_PROCID", "0"},
                            {"SLURM_NTASKS", "1"}});
   cr_assert(job->rank == 1 && job->ranks == 2);
@@ -135,12 +136,32 @@ Test(job, our_own_variables_come_before_the_launchers) {
   cr_assert(job->rank == 0 && job->ranks == 2 && job->address == "10.0.0.1" && job->port == 7000);
 }
 
+Test(job, ranks_that_nothing_tells_from_another_jobs_are_refused_without_a_port) {
+  Variables variables = {
+      {"CROSSTIE_RANK", "0"}, {"CROSSTIE_RANKS", "2"}, {"MASTER_ADDR", "127.0.0.1"}};
+  const auto refused = job_in(variables);
+  cr_assert_not(refused.has_value());
+  cr_assert(refused.error().text.find("set MASTER_PORT (or CROSSTIE_ADDRESS=HOST:PORT)") !=
+            std::string::npos);
+  variables["MASTER_PORT"] = "7000";
+  cr_assert(job_in(variables)->port == 7000);
+  cr_assert_not(job_in({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "n0"}}).has_value());
+  cr_assert(job_in({{"CROSSTIE_RANK", "0"}, {"CROSSTIE_RANKS", "1"}}).has_value());
+}
+
 Test(job, nonsense_is_refused_with_the_variables_name) {
   const std::pair<Variables, const char*> cases[] = {
       {{{"RANK", "x"}, {"WORLD_SIZE", "2"}}, "RANK"},
       {{{"RANK", "2"}, {"WORLD_SIZE", "2"}}, "rank 2"},
       {{{"RANK", "0"}}, "WORLD_SIZE"},
-      {{{"CROSSTIE_RANK", "1"}}, "CROSSTIE_RANKS"},
+      {{{"CROSSTIE_RANK", "1"}}, "CROSSTIE_RANKS is not set, and CROSSTIE_RANK is"},
+      {{{"CROSSTIE_RANKS", "2"}}, "CROSSTIE_RANK is not set, and CROSSTIE_RANKS is"},
+      {{{"CROSSTIE_RANK", "5"}, {"CROSSTIE_RANKS", "2"}},
+       "rank 5 of 2 ranks, as CROSSTIE_RANKS or the program says, makes no sense; ranks count from "
+       "0"},
+      {{{"CROSSTIE_RANK", "0"}, {"CROSSTIE_RANKS", "0"}}, "a job of 0 ranks"},
+      {{{"RANK", "9"}, {"WORLD_SIZE", "8"}}, "rank 9 of 8 ranks, as torchrun says"},
+      {{{"CROSSTIE_RANK", "0"}, {"CROSSTIE_RANKS", "2"}}, "set CROSSTIE_ADDRESS to its HOST:PORT"},
       {{{"CROSSTIE_ADDRESS", "nowhere"}}, "HOST:PORT"},
       {{{"CROSSTIE_ADDRESS", "::1:29500"}}, "[IPV6]:PORT"},
       {{{"CROSSTIE_RANK", "0"}, {"CROSSTIE_RANKS", "100000000"}}, "at most 131072"},
