@@ -22,7 +22,8 @@ inline constexpr std::array kRuntimeOptions = {
                                 "number of ranks of the job; -1: as for CROSSTIE_RANK"),
     row<&RuntimeOptions::address>(
         "CROSSTIE_ADDRESS", "", "",
-        "HOST:PORT where rank 0 is met; empty: MASTER_ADDR and MASTER_PORT, else the launcher's"),
+        "HOST:PORT where rank 0 is met, at the first of eight ports from PORT that is free; empty: "
+        "MASTER_ADDR and MASTER_PORT, else the launcher's"),
     row<&RuntimeOptions::host>("CROSSTIE_HOST", "", "",
                                "name of this host, to draw host boundaries by hand; ranks with one "
                                "name share a host; empty: the kernel's identity"),
