@@ -43,6 +43,11 @@ void* operator new(size_t bytes) {
   note_allocated(at);
   return at;
 }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  void* at = std::malloc(bytes);
+  if (at) note_allocated(at);
+  return at;
+}
 void operator delete(void* at) noexcept {
   if (at) live_bytes -= malloc_usable_size(at);
   std::free(at);
