@@ -24,7 +24,8 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {"nccl_xml", 20000, "tests/golden/*.xml"},
-    {"machine_toml", 10000, "tests/golden/*.toml data/machines/*.toml"},
+    {"machine_toml", 10000,
+     "tests/golden/*.toml data/machines/*.toml tests/fuzz/corpus/machine_toml/*"},
     {"synthetic", 200, ""},
     {"options", 20000, ""},
     {"facts", 10000, ""},
