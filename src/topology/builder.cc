@@ -77,13 +77,13 @@ void Builder::merge(uint32_t index, const Device& seen) {
   Device& d = devices_[index];
   merge_identity(d.identity, seen.identity);
   if (d.label.empty()) d.label = seen.label;
-  const bool agree = merge_property(d.model, seen.model) & merge_property(d.cpu, seen.cpu) &
-                     merge_property(d.pcie_speed, seen.pcie_speed) &
-                     merge_property(d.pcie_lanes, seen.pcie_lanes) &
-                     merge_property(d.compute_capability, seen.compute_capability) &
-                     merge_property(d.line_rate, seen.line_rate) &
-                     merge_property(d.latency, seen.latency) &
-                     merge_property(d.gpu_direct, seen.gpu_direct);
+  const bool agree =
+      merge_property(d.model, seen.model) & merge_property(d.cpu, seen.cpu) &
+      merge_property(d.pci_ids, seen.pci_ids) & merge_property(d.pcie_speed, seen.pcie_speed) &
+      merge_property(d.pcie_lanes, seen.pcie_lanes) & merge_property(d.index, seen.index) &
+      merge_property(d.compute_capability, seen.compute_capability) &
+      merge_property(d.line_rate, seen.line_rate) & merge_property(d.latency, seen.latency) &
+      merge_property(d.gpu_direct, seen.gpu_direct);
   if (!agree) gap(index, "is told twice, differently", "the first");
   if (seen.parent != kNoDevice) adopt(index, seen.parent);
 }

@@ -53,6 +53,12 @@ struct CpuModel {
   bool operator==(const CpuModel&) const = default;
 };
 
+// What a PCI function says it is.
+struct PciIds {
+  uint16_t vendor = 0, device = 0, subsystem_vendor = 0, subsystem_device = 0;
+  bool operator==(const PciIds&) const = default;
+};
+
 inline constexpr uint32_t kNoDevice = UINT32_MAX;
 
 struct Device {
@@ -62,9 +68,11 @@ struct Device {
   Identity identity{};
 
   Property<std::string> model{};
-  Property<CpuModel> cpu{};            // numa, cpu
+  Property<CpuModel> cpu{};  // numa, cpu
+  Property<PciIds> pci_ids{};
   Property<double> pcie_speed{};       // giga-transfers a second and lane, of the link above it
   Property<int> pcie_lanes{};          // of the link above it
+  Property<int> index{};               // gpu: NVML's; port: NCCL's
   Property<int> compute_capability{};  // gpu: 10 * major + minor
   Property<Bandwidth> line_rate{};     // port
   Property<Seconds> latency{};         // port

@@ -16,6 +16,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/synthetic.cc \
   src/topology/format/tree.cc \
   src/topology/machine.h \
+  src/topology/path.cc src/topology/path.h \
   src/topology/probe/live.cc src/topology/probe/live.h \
   src/topology/probe/nvml.cc \
   src/topology/probe/seeing.h \

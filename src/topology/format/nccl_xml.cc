@@ -39,6 +39,7 @@ constexpr Bounds kLinks{0, 1024};
 constexpr Bounds kLinkSpeed{0, 1e8};   // MB/s
 constexpr Bounds kPortSpeed{-1, 1e9};  // Mb/s; Linux writes -1 where there is no carrier
 constexpr Bounds kPort{0, 65535};
+constexpr Bounds kIndex{0, 1 << 20};
 constexpr Bounds kLatency{0, 1e9};  // microseconds
 
 struct Element {
@@ -98,6 +99,9 @@ class Reader {
   DeviceKind kind_of(const xml_node& pci);
   Device pci_function(const xml_node& pci, uint32_t parent);
   std::optional<double> number(const xml_node& node, const char* attribute, Bounds bounds);
+  uint16_t id(const xml_node& node, const char* attribute) {
+    return static_cast<uint16_t>(code(node, attribute, 16));
+  }
   int whole(const xml_node& node, const char* attribute, Bounds bounds, int otherwise = 0);
   uint64_t code(const xml_node& node, const char* attribute, int bits);
   Property<bool> flag(const xml_node& node, const char* attribute);
@@ -239,10 +243,15 @@ DeviceKind Reader::kind_of(const xml_node& pci) {
 Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   Device d{.kind = kind_of(pci), .parent = parent};
   d.identity.bdf = address(pci, "busid");
+  if (pci.attribute("vendor"))
+    d.pci_ids = known(PciIds{id(pci, "vendor"), id(pci, "device"), id(pci, "subsystem_vendor"),
+                             id(pci, "subsystem_device")},
+                      kFile);
   d.pcie_speed = if_positive(number(pci, "link_speed", kPcieSpeed).value_or(0));
   d.pcie_lanes = if_positive(whole(pci, "link_width", kPcieWidth));
   if (const xml_node gpu = pci.child("gpu")) {
     d.label = fmt::format("gpu{}", gpu.attribute("dev").value());
+    if (gpu.attribute("dev")) d.index = known(whole(gpu, "dev", kIndex), kFile);
     d.compute_capability = if_positive(whole(gpu, "sm", kCapability));
     d.gpu_direct = flag(gpu, "gdr");
   }
@@ -351,6 +360,7 @@ void Reader::read_net(const xml_node& net, uint32_t device) {
   port.line_rate = if_positive(gigabits(number(net, "speed", kPortSpeed).value_or(0) / 1000));
   if (const auto latency = number(net, "latency", kLatency))
     port.latency = known(microseconds(*latency), kFile);
+  if (net.attribute("dev")) port.index = known(whole(net, "dev", kIndex), kFile);
   port.gpu_direct = flag(net, "gdr");
   builder_.see(port);
 }

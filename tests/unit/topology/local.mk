@@ -11,8 +11,15 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/builder_test.cc \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/live_test.cc \
+  tests/unit/topology/path_test.cc \
   tests/unit/topology/shape_test.cc \
   tests/unit/topology/validate_test.cc
 tests_unit_topology_t_CPPFLAGS = $(unit_cppflags) $(IBVERBS_CFLAGS)
 tests_unit_topology_t_LDADD = $(topology_libs) src/topology/libshape.la $(unit_libs)
 endif
+
+check_PROGRAMS += tests/unit/topology/recorded_paths.t
+TESTS += tests/unit/topology/recorded_paths.t
+tests_unit_topology_recorded_paths_t_SOURCES = tests/unit/topology/recorded_paths.cc
+tests_unit_topology_recorded_paths_t_CPPFLAGS = $(test_cppflags)
+tests_unit_topology_recorded_paths_t_LDADD = $(topology_libs)

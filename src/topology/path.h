@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths between the devices of a Machine, as NCCL finds and classes them (2.28.9,
+// src/graph/paths.cc), since that is what users compare with and what the tuner must foresee.
+#pragma once
+#include <vector>
+
+#include "topology/machine.h"
+
+namespace crosstie {
+
+// From the nearest to the farthest, in NCCL's order and with its names: the same device; over
+// NVLink; over NVLink by way of a GPU; chip to chip; through one PCIe switch; through several; C2C
+// to the CPU, then PCIe; by way of a GPU that has NVLink to us and the NIC near it; through the
+// CPU; between CPUs; over the network; not at all.
+enum class PathClass : uint8_t { loc, nvl, nvb, c2c, pix, pxb, p2c, pxn, phb, sys, net, dis };
+template <>
+struct Names<PathClass> {
+  static constexpr std::array<std::string_view, 12> all = {
+      "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"};
+};
+
+struct Path {
+  PathClass type = PathClass::dis;
+  Bandwidth bandwidth{};  // of its narrowest link, one way
+  uint32_t hops = 0;      // links
+  bool operator==(const Path&) const = default;
+};
+
+// Paths end at NUMA nodes, GPUs, NVSwitches (which count as one) and ports, and begin anywhere.
+class Paths {
+ public:
+  enum class View {
+    physical,  // the shortest way there is, of equally short ones the widest
+    nccl,      // what NCCL takes with no variable set: no peer-to-peer nor GPUDirect RDMA beyond a
+               // PCIe switch, NICs by way of the GPU beside them
+  };
+  // The Machine must outlive the Paths.
+  Paths(const Machine& machine, View view);
+
+  Path between(uint32_t from, uint32_t to) const;
+  // The devices on the way, both ends included; empty where there is none.
+  std::vector<uint32_t> route(uint32_t from, uint32_t to) const;
+
+ private:
+  struct Cell {
+    Path path;
+    uint32_t next = kNoDevice;  // the device after `from`
+    uint32_t via = kNoDevice;   // if set, the path is one to this device and one on from there
+  };
+  // A link as seen from its beginning.
+  struct Edge {
+    uint32_t to = 0;
+    LinkType type = LinkType::pci;
+    Bandwidth bandwidth{};
+  };
+
+  Cell& cell(uint32_t from, uint32_t to) { return cells_[row_[to] * node_.size() + node_[from]]; }
+  const Cell& cell(uint32_t from, uint32_t to) const {
+    return cells_[row_[to] * node_.size() + node_[from]];
+  }
+  const Path& path(uint32_t from, uint32_t to) const { return cell(from, to).path; }
+  DeviceKind kind(uint32_t node) const { return machine_.devices()[node].kind; }
+  bool joins(const Link& link, DeviceKind a, DeviceKind b) const;
+
+  void give_nodes();
+  void fuse_switch_chips();
+  void give_rows();
+  void add_edges();
+  void add_edge(uint32_t from, uint32_t to, LinkType type, Bandwidth bandwidth);
+  void search(uint32_t base);
+  bool extend(uint32_t base, uint32_t node, const Edge& edge);
+  PathClass class_of(const Cell& so_far, uint32_t node, const Edge& edge) const;
+  std::vector<uint32_t> chain(uint32_t from, uint32_t to) const;
+
+  // NCCL's second thoughts, in its order.
+  void keep_peers_close();
+  void prefer_chip_to_chip();
+  void reach_ports();
+  void relay(uint32_t gpu, uint32_t port);
+  void go_by_way_of(uint32_t via, uint32_t from, uint32_t to);
+  bool may_use_gpu_direct(uint32_t gpu, uint32_t port) const;
+  uint32_t local_cpu(uint32_t gpu) const;
+  std::vector<uint32_t> nearest(uint32_t from, std::span<const uint32_t> among) const;
+  struct Share {
+    std::vector<uint32_t> ports;
+    size_t channels = 1;
+  };
+  Share share_of(uint32_t gpu) const;
+  uint32_t port_for(uint32_t gpu, const Share& share, size_t channel) const;
+  uint32_t local_gpu(uint32_t port) const;
+
+  const Machine& machine_;
+  std::vector<uint32_t> numas_, gpus_, ports_;
+  std::vector<uint32_t> node_;  // by device: itself, or the first NVSwitch for all NVSwitches
+  std::vector<size_t> row_;     // by device that paths end at, into cells_; else kNoRow
+  std::vector<std::vector<Edge>> edges_;  // by node
+  std::vector<Cell> cells_;
+};
+
+}  // namespace crosstie
