@@ -176,8 +176,9 @@ CROSSTIE_API crosstie_status_t crosstie_comm_traffic(crosstie_comm_t *comm,
  * bits; it is not the same for all counts.
  *
  * Fails with INVALID, UNSUPPORTED (algorithm); and once it is running, here or from wait and test,
- * with PEER (a rank died, left or gave up: the message names it and its host) or TIMEOUT. After PEER or TIMEOUT the
- * communicator is of no further use: every later collective fails alike, until it is destroyed.
+ * with PEER (a rank died, left or gave up: the message names it and its host) or TIMEOUT. After
+ * PEER or TIMEOUT the communicator is of no further use: every later collective fails alike, until
+ * it is destroyed.
  */
 CROSSTIE_API crosstie_status_t crosstie_allreduce(crosstie_comm_t *comm, const void *in, void *out,
                                                   size_t count, crosstie_type_t type,
@@ -192,7 +193,8 @@ CROSSTIE_API crosstie_status_t crosstie_test(crosstie_request_t **request, int *
 
 /*
  * Blocks until the request has ended, frees it, sets *request to NULL and returns its status. It
- * ends within the call's timeout, counted from when those called before it have ended. A *request of NULL has ended.
+ * ends within the call's timeout, counted from when those called before it have ended. A *request
+ * of NULL has ended.
  */
 CROSSTIE_API crosstie_status_t crosstie_wait(crosstie_request_t **request);
 

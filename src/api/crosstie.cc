@@ -114,8 +114,6 @@ Result<std::unique_ptr<Communicator>> create(const crosstie_config_t* given) {
   if (!runtime) return pass(runtime);
   const auto transport = read_options<TransportOptions>(kTransportRows, environment);
   if (!transport) return pass(transport);
-  const auto usable = check(*transport);
-  if (!usable) return pass(usable);
   const auto overridden = override_by(*runtime, *config);
   if (!overridden) return pass(overridden);
   const auto job = find_job(*runtime, environment);

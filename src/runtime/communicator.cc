@@ -184,7 +184,7 @@ Result<Communicator::Pending> Communicator::make_pending(const AllReduceCall& ca
       {out, bytes},
       call.timeout.value_or(options_.collective_timeout),
       std::make_shared<Request>(),
-      declaration_of(call, frame.algorithm, compares),
+      call,
       compares};
 }
 
@@ -297,15 +297,17 @@ bool Communicator::agreed() {
   Pending& running = pending_.front();
   if (running.agreed) return true;
   const uint64_t number = running.operation.number;
-  if (running.compares && !running.declared)
-    running.declared = links_.declare(neighbour(1), number, running.declaration) == Posted::ok;
   const auto before = declared_.find(number);
-  if (before == declared_.end()) return !running.compares;
+  if (!running.compares && before == declared_.end()) return true;
+  const std::string ours =
+      declaration_of(running.call, running.operation.frame.algorithm, running.compares);
+  if (running.compares && !running.declared)
+    running.declared = links_.declare(neighbour(1), number, ours) == Posted::ok;
+  if (before == declared_.end()) return false;
   const std::string theirs = before->second;
-  if (!running.compares || theirs != running.declaration) {
+  if (theirs != ours) {
     break_down(Fault{Code::peer, neighbour(-1),
-                     fmt::format("calls {}, where rank {} calls {}", theirs, team_.rank(),
-                                 running.declaration)});
+                     fmt::format("calls {}, where rank {} calls {}", theirs, team_.rank(), ours)});
     return false;
   }
   return running.agreed = running.declared;

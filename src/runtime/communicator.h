@@ -83,10 +83,10 @@ class Communicator : public Tended {
     std::span<std::byte> in, out;
     Clock::duration timeout{};
     std::shared_ptr<Request> request;
-    std::string declaration;  // what all ranks must call alike
-    bool compares = false;    // with the others' declarations before it begins
-    bool declared = false;    // to the next rank
-    bool agreed = false;      // it has begun
+    AllReduceCall call;     // what all ranks must call alike
+    bool compares = false;  // it with the others' before it begins
+    bool declared = false;  // to the next rank
+    bool agreed = false;    // it has begun
   };
 
   Communicator(Team team, std::unique_ptr<Health> health, Links links,

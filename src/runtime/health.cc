@@ -285,8 +285,7 @@ std::optional<uint64_t> Health::left_after(int rank) const {
 void Health::leave(uint64_t completed, Deadline deadline) {
   send_verdict();
   if (const auto found = verdict())
-    if (Peer* accused = find(found->rank); accused && accused->rank == found->rank)
-      hang_up(*accused);
+    if (Peer* accused = find(found->rank)) hang_up(*accused);
   leavers_.push_back({rank_, completed});
   send_leavers();
   const auto is_open = [](const Peer& peer) { return static_cast<bool>(peer.channel); };

@@ -32,7 +32,6 @@ class Events {
   }
 
   bool empty() const { return events_.empty(); }
-  size_t size() const { return events_.size(); }
   void forget(EndpointId endpoint) {
     std::erase_if(events_, [endpoint](const Event& event) { return event.endpoint == endpoint; });
   }

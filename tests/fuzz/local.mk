@@ -24,9 +24,9 @@ fuzz_transport_libs = tests/fuzz/libdriver.la src/transport/libtransport.la \
 fuzz_runtime_libs = tests/fuzz/libdriver.la src/runtime/libruntime.la \
   src/transport/libtransport.la src/memory/libmemory.la src/topology/libshape.la \
   src/base/libbase.la -lpthread
-tests_fuzz_nccl_xml_t_SOURCES = tests/fuzz/nccl_xml.cc tests/fuzz/target.h
+tests_fuzz_nccl_xml_t_SOURCES = tests/fuzz/nccl_xml.cc tests/fuzz/machine.h tests/fuzz/target.h
 tests_fuzz_nccl_xml_t_LDADD = $(fuzz_topology_libs)
-tests_fuzz_machine_toml_t_SOURCES = tests/fuzz/machine_toml.cc tests/fuzz/target.h
+tests_fuzz_machine_toml_t_SOURCES = tests/fuzz/machine_toml.cc tests/fuzz/machine.h tests/fuzz/target.h
 tests_fuzz_machine_toml_t_LDADD = $(fuzz_topology_libs)
 tests_fuzz_synthetic_t_SOURCES = tests/fuzz/synthetic.cc tests/fuzz/target.h
 tests_fuzz_synthetic_t_LDADD = $(fuzz_topology_libs)
