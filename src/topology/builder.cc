@@ -14,9 +14,9 @@ std::vector<std::string> keys_of(const Device& d) {
     return {fmt::format("port {} {} {}", d.parent, id.name, id.number.value_or(0))};
   std::vector<std::string> keys;
   if (!id.uuid.empty()) keys.push_back(fmt::format("uuid {}", id.uuid));
-  if (id.bdf) keys.push_back(fmt::format("{} at {}", kind, to_text(*id.bdf)));
-  if (id.number) keys.push_back(fmt::format("{} number {}", kind, *id.number));
-  if (!id.name.empty()) keys.push_back(fmt::format("{} named {}", kind, id.name));
+  if (id.bdf) keys.push_back(fmt::format("{} at {} of {}", kind, to_text(*id.bdf), d.host));
+  if (id.number) keys.push_back(fmt::format("{} number {} of {}", kind, *id.number, d.host));
+  if (!id.name.empty()) keys.push_back(fmt::format("{} named {} of {}", kind, id.name, d.host));
   return keys;
 }
 
@@ -77,13 +77,11 @@ void Builder::merge(uint32_t index, const Device& seen) {
   Device& d = devices_[index];
   merge_identity(d.identity, seen.identity);
   if (d.label.empty()) d.label = seen.label;
-  const bool agree =
-      merge_property(d.model, seen.model) & merge_property(d.cpu, seen.cpu) &
-      merge_property(d.pci_ids, seen.pci_ids) & merge_property(d.pcie_speed, seen.pcie_speed) &
-      merge_property(d.pcie_lanes, seen.pcie_lanes) & merge_property(d.index, seen.index) &
-      merge_property(d.compute_capability, seen.compute_capability) &
-      merge_property(d.line_rate, seen.line_rate) & merge_property(d.latency, seen.latency) &
-      merge_property(d.gpu_direct, seen.gpu_direct);
+  bool agree = true;
+  for_each_field(
+      [&](const auto& field) { agree &= merge_property(d.*field.member, seen.*field.member); });
+  d.attributes.insert(seen.attributes.begin(), seen.attributes.end());
+  d.elements.insert(d.elements.end(), seen.elements.begin(), seen.elements.end());
   if (!agree) gap(index, "is told twice, differently", "the first");
   if (seen.parent != kNoDevice) adopt(index, seen.parent);
 }

@@ -72,11 +72,12 @@ void Builder::resolve_open_links() {
     const std::string address = to_text(open.to);
     uint32_t to = kNoDevice;
     for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::nvswitch, DeviceKind::pci_switch})
-      if (const auto found = by_key_.find(fmt::format("{} at {}", name(kind), address));
+      if (const auto found = by_key_.find(
+              fmt::format("{} at {} of {}", name(kind), address, devices_[open.from].host));
           to == kNoDevice && found != by_key_.end())
         to = found->second;
     if (to == kNoDevice && open.kind == DeviceKind::nvswitch)
-      to = see({.kind = open.kind, .identity = {.bdf = open.to}});
+      to = see({.kind = open.kind, .host = devices_[open.from].host, .identity = {.bdf = open.to}});
     if (to == kNoDevice)
       gap(open.from,
           fmt::format("{} to {}, which is not described", name(open.bundle.type), address),
@@ -155,6 +156,7 @@ void Builder::link_numa_nodes() {
     if (!rates[a])
       gap(nodes[a], "what joins its CPU to the others is not known", to_text(otherwise));
     for (size_t b = a + 1; b < nodes.size(); b++) {
+      if (devices_[nodes[a]].host != devices_[nodes[b]].host) continue;
       const Bandwidth slower = std::min(rates[a].value_or(otherwise), rates[b].value_or(otherwise));
       link(nodes[a], nodes[b], {LinkType::sys, 1, known(slower, Provenance::assumed)});
     }

@@ -2,8 +2,11 @@
 // A device of a host and what is known of it, each property with its provenance.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/identity.h"
 #include "base/units.h"
@@ -59,25 +62,105 @@ struct PciIds {
   bool operator==(const PciIds&) const = default;
 };
 
+// An entry of a port's table of GIDs.
+struct Gid {
+  int index = 0;
+  std::string address{};  // as an IPv6 address
+  std::string type{};     // "IB", "RoCE v1", "RoCE v2"
+  bool operator==(const Gid&) const = default;
+};
+
+// The multi-node NVLink fabric that a GPU is registered in.
+struct FabricClique {
+  std::string cluster{};  // a UUID
+  uint32_t clique = 0;
+  bool operator==(const FabricClique&) const = default;
+};
+
 inline constexpr uint32_t kNoDevice = UINT32_MAX;
 
 struct Device {
   DeviceKind kind = DeviceKind::pci_switch;
-  uint32_t parent = kNoDevice;  // what contains it; none: the host itself
+  uint32_t parent = kNoDevice;  // what contains it; none: the host itself. A GPU in a GPU is a
+                                // partition of it (MIG, CPX) and shares its links
+  uint32_t host = 0;            // within an NVLink domain of several
   std::string label{};          // what people call it; unique in its Machine
   Identity identity{};
 
   Property<std::string> model{};
   Property<CpuModel> cpu{};  // numa, cpu
+  Property<int> pci_class{};
   Property<PciIds> pci_ids{};
-  Property<double> pcie_speed{};       // giga-transfers a second and lane, of the link above it
-  Property<int> pcie_lanes{};          // of the link above it
+  Property<double> pcie_speed{};  // giga-transfers a second and lane that the link above it can do
+  Property<int> pcie_lanes{};     // that the link above it can do
+  Property<double> pcie_speed_now{};   // that it was trained to
+  Property<int> pcie_lanes_now{};      // that it was trained to
+  Property<bool> acs{};                // pci_switch: access control sends peers' traffic to the CPU
   Property<int> index{};               // gpu: NVML's; port: NCCL's
   Property<int> compute_capability{};  // gpu: 10 * major + minor
+  Property<FabricClique> fabric{};     // gpu
+  Property<Bdf> physical_function{};   // nic: of which it is a virtual function
+  Property<uint64_t> node_guid{};      // nic; some drivers give all cards of a host the same
+  Property<int> bond_members{};        // nic: ports that a bond joins
+  Property<std::string> link_layer{};  // port: "InfiniBand", "Ethernet"
+  Property<bool> carrier{};            // port: its link is up
   Property<Bandwidth> line_rate{};     // port
   Property<Seconds> latency{};         // port
+  Property<int> mtu{};                 // port: bytes of payload that it takes now
+  Property<int> lid{};                 // port, InfiniBand
+  Property<uint64_t> subnet_prefix{};  // port
+  Property<std::vector<Gid>> gids{};   // port
+  Property<int> rail{};                // port: which of the fabric's rails it is on
   Property<bool> gpu_direct{};         // gpu, port: RDMA straight to and from GPU memory
+
+  // What a source tells beyond that, in its own words: attributes ("net.maxconn") and whole
+  // elements. Kept for who writes it again.
+  std::map<std::string, std::string> attributes{};
+  std::vector<std::string> elements{};
 };
+
+// Every property, once: what merges, compares, writes and reads them walks this table. The names
+// are those of the JSON and tell the unit.
+template <class T>
+struct DeviceField {
+  std::string_view name;
+  Property<T> Device::*member;
+};
+template <class T>
+DeviceField(std::string_view, Property<T> Device::*) -> DeviceField<T>;
+
+inline constexpr std::tuple kDeviceFields{
+    DeviceField{"model", &Device::model},
+    DeviceField{"cpu", &Device::cpu},
+    DeviceField{"pci_class", &Device::pci_class},
+    DeviceField{"pci_ids", &Device::pci_ids},
+    DeviceField{"pcie_gigatransfers_per_second", &Device::pcie_speed},
+    DeviceField{"pcie_lanes", &Device::pcie_lanes},
+    DeviceField{"pcie_gigatransfers_per_second_now", &Device::pcie_speed_now},
+    DeviceField{"pcie_lanes_now", &Device::pcie_lanes_now},
+    DeviceField{"acs", &Device::acs},
+    DeviceField{"index", &Device::index},
+    DeviceField{"compute_capability", &Device::compute_capability},
+    DeviceField{"fabric", &Device::fabric},
+    DeviceField{"physical_function", &Device::physical_function},
+    DeviceField{"node_guid", &Device::node_guid},
+    DeviceField{"bond_members", &Device::bond_members},
+    DeviceField{"link_layer", &Device::link_layer},
+    DeviceField{"carrier", &Device::carrier},
+    DeviceField{"line_rate_gigabytes_per_second", &Device::line_rate},
+    DeviceField{"latency_microseconds", &Device::latency},
+    DeviceField{"mtu_bytes", &Device::mtu},
+    DeviceField{"lid", &Device::lid},
+    DeviceField{"subnet_prefix", &Device::subnet_prefix},
+    DeviceField{"gids", &Device::gids},
+    DeviceField{"rail", &Device::rail},
+    DeviceField{"gpu_direct", &Device::gpu_direct},
+};
+
+template <class Do>
+void for_each_field(Do&& act) {
+  std::apply([&](const auto&... field) { (act(field), ...); }, kDeviceFields);
+}
 
 template <class T>
 Property<T> known(T value, Provenance from) {

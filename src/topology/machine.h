@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind of host: its devices, the links between them, and what could not be seen. Immutable
-// once made, so that thousands of hosts share one; made by a Builder.
+// One kind of host, or of NVLink domain of several hosts: its devices, the links between them, and
+// what could not be seen. Immutable once made, so that thousands of hosts share one; made by a
+// Builder.
 #pragma once
 #include <span>
 #include <vector>
@@ -32,6 +33,12 @@ struct Gap {
   std::string assumed;  // empty: nothing
 };
 
+// Two GPUs between which the driver refuses peer-to-peer access.
+struct Refusal {
+  uint32_t a = 0, b = 0;  // indices of devices
+  std::string why;
+};
+
 class Machine {
  public:
   // Devices in depth-first order: a parent comes before its children, siblings stay together.
@@ -41,6 +48,7 @@ class Machine {
     std::vector<Device> devices;
     std::vector<Link> links;
     std::vector<Gap> gaps;
+    std::vector<Refusal> refusals{};
   };
   explicit Machine(Parts parts) : parts_(std::move(parts)) {}
 
@@ -49,6 +57,7 @@ class Machine {
   std::span<const Device> devices() const { return parts_.devices; }
   std::span<const Link> links() const { return parts_.links; }
   std::span<const Gap> gaps() const { return parts_.gaps; }
+  std::span<const Refusal> refusals() const { return parts_.refusals; }
   uint32_t count(DeviceKind kind) const;
 
  private:

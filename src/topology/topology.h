@@ -8,13 +8,25 @@
 
 namespace crosstie {
 
+// A switch that ports of hosts are cabled to.
+struct Leaf {
+  std::string name;
+  std::optional<uint32_t> rail;  // if all its ports are of one rail
+};
+
+inline constexpr uint32_t kNoLeaf = UINT32_MAX;
+
 struct Host {
   std::string name;
   std::shared_ptr<const Machine> machine;
+  std::string domain{};            // the NVLink domain that it shares with others; empty: none
+  std::vector<uint32_t> leaves{};  // of each port in the Machine's order, an index or kNoLeaf;
+                                   // empty: none is known
 };
 
 struct Topology {
   std::vector<Host> hosts;
+  std::vector<Leaf> leaves{};
 };
 
 inline Topology single_host(Machine machine) {

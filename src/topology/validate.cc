@@ -53,15 +53,16 @@ Status check_place(const Machine& machine, uint32_t index) {
 
 Status check_identities(const Machine& machine) {
   std::set<std::string> labels;
-  std::set<std::tuple<DeviceKind, Bdf, std::string>> addresses;
-  std::set<std::tuple<DeviceKind, uint32_t>> numbers;
+  std::set<std::tuple<uint32_t, DeviceKind, Bdf, std::string>> addresses;
+  std::set<std::tuple<uint32_t, DeviceKind, uint32_t>> numbers;
   for (const Device& d : machine.devices()) {
     if (d.label.empty() || !labels.insert(d.label).second)
       return broken(machine, d, "has no label of its own");
-    if (d.identity.bdf && !addresses.emplace(d.kind, *d.identity.bdf, d.identity.uuid).second)
+    if (d.identity.bdf &&
+        !addresses.emplace(d.host, d.kind, *d.identity.bdf, d.identity.uuid).second)
       return broken(machine, d, "shares the identity of another device");
     const bool numbered = d.identity.number && d.kind != DeviceKind::port;
-    if (numbered && !numbers.emplace(d.kind, *d.identity.number).second)
+    if (numbered && !numbers.emplace(d.host, d.kind, *d.identity.number).second)
       return broken(machine, d, "shares the number of another");
   }
   return {};
