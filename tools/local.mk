@@ -4,7 +4,7 @@ tool_sources = \
   tools/command.cc tools/command.h \
   tools/config.cc \
   tools/output.cc \
-  tools/topo.cc
+  tools/topo.cc tools/topo.h
 tool_cppflags = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
 tool_libs = src/api/libcrosstie.la src/libsettings.la $(topology_libs)
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// crosstie topo: this host's topology, or a file's, or that of machines known by name.
-#include <unistd.h>
+// crosstie topo: this host's topology, or a file's, or that of machines known by name, as text,
+// data or a picture.
+#include "topo.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
 
 #include "base/identity.h"
-#include "command.h"
 #include "driver/drivers.h"
 #include "topology/format/formats.h"
 #include "topology/probe/live.h"
@@ -15,9 +16,20 @@
 namespace crosstie::tools {
 namespace {
 
+struct Format {
+  std::string_view name;
+  std::string_view suffix;
+  Result<std::string> (*text)(const Topology&);
+};
+constexpr std::array kFormats = {
+    Format{"tree", ".txt", [](const Topology& t) -> Result<std::string> { return tree_text(t); }},
+    Format{"json", ".json", [](const Topology& t) -> Result<std::string> { return json_text(t); }},
+};
+
 struct TopoOptions {
   std::string input;
   std::string output = "-";
+  std::string format;
   bool json = false;
 };
 
@@ -37,42 +49,76 @@ bool names_a_file(const std::string& input) {
          path.extension() == ".toml" || std::filesystem::exists(path, none);
 }
 
-Result<Topology> look(const TopoOptions& options, bool given) {
-  if (!given) return this_host();
-  return names_a_file(options.input) ? read_topology_file(options.input)
-                                     : read_synthetic(options.input);
+Result<const Format*> format_named(const std::string& name) {
+  const auto found = std::ranges::find(kFormats, name, &Format::name);
+  if (found != kFormats.end()) return &*found;
+  std::vector<std::string_view> names;
+  for (const Format& format : kFormats) names.push_back(format.name);
+  return fail(Code::invalid, "--format {}: there are {}", name, fmt::join(names, ", "));
 }
 
-// Whatever the reason: what was asked for could not be looked at.
-int could_not_look(const Session& session, const Error& error) {
-  session.log.error("{}", error.text);
-  return kCouldNotLook;
+// That of the file's suffix; the tree where it has none.
+Result<const Format*> format_of_file(const std::string& file) {
+  const std::string suffix = std::filesystem::path(file).extension();
+  if (suffix.empty()) return &kFormats[0];
+  const auto found = std::ranges::find(kFormats, suffix, &Format::suffix);
+  if (found != kFormats.end()) return &*found;
+  std::vector<std::string_view> suffixes;
+  for (const Format& format : kFormats) suffixes.push_back(format.suffix);
+  return fail(Code::invalid, "-o {}: no format has that suffix; there are {} (or give --format)",
+              file, fmt::join(suffixes, ", "));
 }
 
-int run_topo(const TopoOptions& options, bool given, const Session& session) {
-  const auto topology = look(options, given);
+Result<const Format*> chosen_format(const TopoOptions& options) {
+  if (!options.format.empty()) return format_named(options.format);
+  if (options.json) return format_named("json");
+  return format_of_file(options.output);
+}
+
+int run_topo(const TopoOptions& options, const Session& session) {
+  const auto format = chosen_format(options);
+  if (!format) return report(session, format.error());
+  const auto topology = look(options.input);
   if (!topology) return could_not_look(session, topology.error());
-  const bool json = options.json || options.output.ends_with(".json");
-  const Status written =
-      write_output(options.output, json ? json_text(*topology) : tree_text(*topology));
+  const auto text = (*format)->text(*topology);
+  if (!text) return could_not_look(session, text.error());
+  const Status written = write_output(options.output, *text);
   return written ? kClean : could_not_look(session, written.error());
 }
 
 }  // namespace
 
+Result<Topology> look(const std::string& input) {
+  if (input.empty()) return this_host();
+  return names_a_file(input) ? read_topology_file(input) : read_synthetic(input);
+}
+
+void add_input(CLI::App& verb, std::string& input) {
+  const auto names_something = [](const std::string& text) {
+    return text.empty() ? "names nothing; leave it out for this host" : "";
+  };
+  verb.add_option("-i,--input", input,
+                  "A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
+                  "JSON), or known machines, as \"2x dgx-h100\"; default: this host")
+      ->check(CLI::Validator(names_something, "", ""));
+}
+
+int could_not_look(const Session& session, const Error& error) {
+  session.log.error("{}", error.text);
+  return kCouldNotLook;
+}
+
 void add_topo(CLI::App& app, Session& session) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* const topo = app.add_subcommand("topo", "Show GPUs, NICs, switches and their links");
-  CLI::Option* const input =
-      topo->add_option("-i,--input", options->input,
-                       "A topology file (NCCL's XML, or a machine in TOML), or a known machine, "
-                       "as \"2x dgx-h100\"; default: this host");
-  topo->add_flag("--json", options->json, "JSON in place of a tree");
-  topo->add_option("-o,--output", options->output, "Write to this file; .json implies --json");
-  topo->callback([options, input, &session] {
-    session.run = [options, given = input->count() > 0, &session] {
-      return run_topo(*options, given, session);
-    };
+  add_input(*topo, options->input);
+  topo->add_option("-o,--output", options->output,
+                   "Write to this file, in the format of its suffix; default: -, standard output");
+  topo->add_option("-f,--format", options->format, "tree (the default) or json");
+  topo->add_flag("--json", options->json, "The same as --format json");
+  topo->callback([topo, options, &session] {
+    if (!topo->get_subcommands().empty()) return;
+    session.run = [options, &session] { return run_topo(*options, session); };
   });
 }
 

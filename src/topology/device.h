@@ -89,7 +89,7 @@ struct Device {
 
   Property<std::string> model{};
   Property<CpuModel> cpu{};  // numa, cpu
-  Property<int> pci_class{};
+  Property<uint32_t> pci_class{};
   Property<PciIds> pci_ids{};
   Property<double> pcie_speed{};  // giga-transfers a second and lane that the link above it can do
   Property<int> pcie_lanes{};     // that the link above it can do
@@ -147,8 +147,8 @@ inline constexpr std::tuple kDeviceFields{
     DeviceField{"bond_members", &Device::bond_members},
     DeviceField{"link_layer", &Device::link_layer},
     DeviceField{"carrier", &Device::carrier},
-    DeviceField{"line_rate_gigabytes_per_second", &Device::line_rate},
-    DeviceField{"latency_microseconds", &Device::latency},
+    DeviceField{"line_rate_bytes_per_second", &Device::line_rate},
+    DeviceField{"latency_seconds", &Device::latency},
     DeviceField{"mtu_bytes", &Device::mtu},
     DeviceField{"lid", &Device::lid},
     DeviceField{"subnet_prefix", &Device::subnet_prefix},

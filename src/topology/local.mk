@@ -11,6 +11,8 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/file.cc \
   src/topology/format/formats.h \
   src/topology/format/json.cc \
+  src/topology/format/json_reader.cc \
+  src/topology/format/json_values.cc src/topology/format/json_values.h \
   src/topology/format/machine_toml.cc \
   src/topology/format/nccl_xml.cc \
   src/topology/format/synthetic.cc \

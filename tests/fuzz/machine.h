@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any reader of machines promises: a machine that keeps its own promises and can be shown, or
-// an error.
+// What any reader of topologies promises: machines that keep their own promises, can be shown, and
+// come back from JSON as they were; or an error.
 #pragma once
 #include "target.h"
 #include "topology/format/formats.h"
 
 namespace crosstie::fuzz {
 
-inline void expect_machine_or_error(Result<Machine> machine) {
-  if (!machine) {
-    PROMISE(!machine.error().text.empty());
+inline void expect_topology_or_error(const Result<Topology>& topology) {
+  if (!topology) {
+    PROMISE(!topology.error().text.empty());
     return;
   }
-  PROMISE(validate(*machine).has_value());
-  const Topology topology = single_host(std::move(*machine));
-  PROMISE(!tree_text(topology).empty() && !json_text(topology).empty());
+  for (const Host& host : topology->hosts) PROMISE(validate(*host.machine).has_value());
+  PROMISE(!tree_text(*topology).empty());
+  const std::string json = json_text(*topology);
+  const auto again = read_json(json);
+  PROMISE(again && json_text(*again) == json);
+}
+
+inline void expect_machine_or_error(Result<Machine> machine) {
+  if (machine)
+    expect_topology_or_error(single_host(std::move(*machine)));
+  else
+    expect_topology_or_error(pass(machine));
 }
 
 }  // namespace crosstie::fuzz

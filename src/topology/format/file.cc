@@ -48,11 +48,27 @@ Status expect_text(std::string_view text) {
   return fail(Code::invalid, "is binary (byte {} is zero), not a topology", zero);
 }
 
-bool is_xml(const std::filesystem::path& file, std::string_view text) {
-  if (file.extension() == ".xml") return true;
-  if (file.extension() == ".toml") return false;
+enum class Format { xml, json, toml };
+
+Format format_of(const std::filesystem::path& file, std::string_view text) {
+  const std::string suffix = file.extension();
+  if (suffix == ".xml") return Format::xml;
+  if (suffix == ".json") return Format::json;
+  if (suffix == ".toml") return Format::toml;
   const size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
-  return first != std::string_view::npos && text[first] == '<';
+  const char begin = first == std::string_view::npos ? ' ' : text[first];
+  return begin == '<' ? Format::xml : begin == '{' ? Format::json : Format::toml;
+}
+
+Result<Topology> one_host(Result<Machine> machine) {
+  if (!machine) return pass(machine);
+  return single_host(std::move(*machine));
+}
+
+Result<Topology> read_text(Format format, std::string_view text, const std::string& source) {
+  if (format == Format::json) return read_json(text);
+  return one_host(format == Format::xml ? read_nccl_xml(text, source)
+                                        : read_machine_toml(text, source));
 }
 
 }  // namespace
@@ -61,10 +77,9 @@ Result<Topology> read_topology_file(const std::filesystem::path& file) {
   const auto text = read_whole(file);
   if (!text) return pass(text, file.native());
   if (const Status right = expect_text(*text); !right) return pass(right, file.native());
-  auto machine = is_xml(file, *text) ? read_nccl_xml(*text, file.native())
-                                     : read_machine_toml(*text, file.native());
-  if (!machine) return pass(machine, file.native());
-  return single_host(std::move(*machine));
+  auto topology = read_text(format_of(file, *text), *text, file.native());
+  if (!topology) return pass(topology, file.native());
+  return topology;
 }
 
 }  // namespace crosstie

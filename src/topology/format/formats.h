@@ -34,7 +34,9 @@ std::span<const KnownMachine> known_machines();
 
 // For people: what contains what, link speeds, and what is unsure.
 std::string tree_text(const Topology& topology);
-// For programs; has a schema version.
+// For programs; has a schema version. What is written is read back whole, but for text that is
+// not Unicode.
 std::string json_text(const Topology& topology);
+Result<Topology> read_json(std::string_view text);
 
 }  // namespace crosstie

@@ -284,10 +284,10 @@ Test(machine_toml, mistakes_are_found_with_their_line) {
   cr_assert(with("[gpu]", "[gpu2]").find("gpu2") != std::string::npos);
 }
 
-Test(json, holds_every_device_once_and_counts_the_hosts) {
+Test(json, holds_every_device_once_and_every_host) {
   const auto json = nlohmann::json::parse(json_text(*read_synthetic("3x dgx-h100")));
-  cr_assert(json["version"] == 1);
-  cr_assert(json["hosts"].size() == 1 && json["hosts"][0]["count"] == 3);
+  cr_assert(json["version"] == 2);
+  cr_assert(json["machines"].size() == 1 && json["hosts"].size() == 3);
   const Machine m = *read_synthetic("dgx-h100")->hosts[0].machine;
   cr_assert(json["devices"].size() == m.devices().size());
   cr_assert(json["links"].size() == m.links().size());
@@ -314,8 +314,8 @@ Test(json, keeps_hosts_of_two_kinds_apart) {
   const Topology a100 = *read_synthetic("dgx-a100");
   both.hosts.insert(both.hosts.begin() + 1, a100.hosts[0]);
   const auto json = nlohmann::json::parse(json_text(both));
-  cr_assert(json["hosts"].size() == 2);
-  cr_assert(json["hosts"][0]["count"] == 2 && json["hosts"][1]["count"] == 1);
+  cr_assert(json["machines"].size() == 2 && json["hosts"].size() == 3);
+  for (const size_t i : {0, 1, 2}) cr_assert(json["hosts"][i]["machine"] == (i == 1 ? 1 : 0));
   const auto& last = json["links"].back();
   cr_assert(json["devices"][last["b"].get<size_t>()]["machine"] == 1);
 }

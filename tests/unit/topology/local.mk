@@ -10,6 +10,7 @@ TESTS += tests/unit/topology.t
 tests_unit_topology_t_SOURCES = \
   tests/unit/topology/builder_test.cc \
   tests/unit/topology/formats_test.cc \
+  tests/unit/topology/json_test.cc \
   tests/unit/topology/live_test.cc \
   tests/unit/topology/path_test.cc \
   tests/unit/topology/shape_test.cc \

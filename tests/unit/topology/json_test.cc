@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written as JSON is read back whole; what is not ours is refused with its place.
+#include <criterion/criterion.h>
+
+#include "topology/builder.h"
+#include "topology/format/formats.h"
+
+using namespace crosstie;
+
+namespace {
+
+// A machine with every field set, of one of each kind.
+Device every_field(DeviceKind kind) {
+  constexpr auto from = Provenance::driver;
+  Device d{.kind = kind};
+  d.model = known(std::string("M \"1\"\n"), from);
+  d.cpu = known(CpuModel{"x86_64", "GenuineIntel", 6, 143}, from);
+  d.pci_class = known(0x030200u, from);
+  d.pci_ids = known(PciIds{0x10de, 0x2330, 0xffff, 0}, from);
+  d.pcie_speed = known(32.0, from);
+  d.pcie_lanes = known(16, from);
+  d.pcie_speed_now = known(2.5, Provenance::measured);
+  d.pcie_lanes_now = known(8, from);
+  d.acs = known(true, from);
+  d.index = known(3, from);
+  d.compute_capability = known(90, from);
+  d.fabric = known(FabricClique{"c0ffee", 7}, from);
+  d.physical_function = known(Bdf{0, 0x17, 0, 1}, from);
+  d.node_guid = known(UINT64_MAX, from);
+  d.bond_members = known(2, from);
+  d.link_layer = known(std::string("Ethernet"), from);
+  d.carrier = known(false, from);
+  d.line_rate = known(gigabits(400.0 / 3), from);
+  d.latency = known(microseconds(1.0 / 3), from);
+  d.mtu = known(4096, from);
+  d.lid = known(65535, from);
+  d.subnet_prefix = known(uint64_t{0xfe80} << 48, from);
+  d.gids =
+      known(std::vector<Gid>{{0, "fe80::1", "RoCE v1"}, {7, "::ffff:10.0.0.1", "RoCE v2"}}, from);
+  d.rail = known(5, from);
+  d.gpu_direct = known(true, Provenance::assumed);
+  d.attributes = {{"net.maxconn", "131072"}, {"cpu.affinity", "ff,ff"}};
+  d.elements = {"<foo bar=\"1\"/>"};
+  return d;
+}
+
+Topology with_every_field() {
+  Builder builder("every", "by hand");
+  const uint32_t numa = builder.see(every_field(DeviceKind::numa));
+  Device gpu = every_field(DeviceKind::gpu);
+  gpu.parent = numa;
+  gpu.identity = {.bdf = Bdf{0, 1, 0, 0}, .uuid = "GPU-1"};
+  builder.see(gpu);
+  Device nic = every_field(DeviceKind::nic);
+  nic.parent = numa;
+  nic.identity = {.bdf = Bdf{0, 2, 0, 0}};
+  Device port = every_field(DeviceKind::port);
+  port.parent = builder.see(nic);
+  port.identity = {.guid = 1, .number = 1, .name = "mlx5_0"};
+  builder.see(port);
+  Topology topology = single_host(*std::move(builder).build());
+  topology.hosts[0].domain = "rack1";
+  topology.hosts[0].leaves = {1};
+  topology.hosts.push_back(topology.hosts[0]);
+  topology.hosts[1].name = "other";
+  topology.hosts[1].leaves = {kNoLeaf};
+  topology.leaves = {{"leaf0", std::nullopt}, {"leaf1", 3}};
+  return topology;
+}
+
+std::string error_of(std::string text, std::string_view from, std::string_view to) {
+  const size_t at = text.find(from);
+  cr_assert(at != std::string::npos, "no %s in it", std::string(from).c_str());
+  const auto read = read_json(text.replace(at, from.size(), to));
+  return read ? "none" : read.error().text;
+}
+
+}  // namespace
+
+Test(json, every_field_comes_back_as_it_was) {
+  const Topology was = with_every_field();
+  const auto is = read_json(json_text(was));
+  cr_assert(is.has_value(), "%s", is.error().text.c_str());
+  cr_assert(is->hosts[0].machine == is->hosts[1].machine, "one kind of host was two");
+  const Device& before = was.hosts[0].machine->devices()[1];
+  const Device& after = is->hosts[0].machine->devices()[1];
+  for_each_field([&](const auto& field) {
+    cr_expect((before.*field.member).has_value(), "%s is not set in the test", field.name.data());
+    cr_expect(before.*field.member == after.*field.member, "%s", field.name.data());
+  });
+  cr_expect(before.attributes == after.attributes && before.elements == after.elements);
+  cr_expect(json_text(was) == json_text(*is));
+}
+
+Test(json, known_machines_come_back_as_they_were) {
+  for (const KnownMachine& known : known_machines()) {
+    const std::string text = json_text(*read_synthetic(fmt::format("3x {}", known.name)));
+    const auto again = read_json(text);
+    cr_assert(again.has_value(), "%s", again.error().text.c_str());
+    cr_expect(json_text(*again) == text);
+  }
+}
+
+Test(json, a_number_out_of_its_range_is_named_with_its_place) {
+  const std::string text = json_text(with_every_field());
+  const auto expect = [&](std::string_view from, std::string_view to, std::string_view error) {
+    const std::string is = error_of(text, from, to);
+    cr_expect(is == error, "%s", is.c_str());
+  };
+  expect("\"value\": 65535", "\"value\": 1e300",
+         "devices[0].lid.value: is no whole number from 0 to 2147483647");
+  expect("\"0x030200\"", "\"0x1ffffffff\"",
+         "devices[0].pci_class.value: is no hexadecimal number of 32 bits in text, as \"0x1f\"");
+  expect("\"machine\": 0", "\"machine\": -1", "hosts[0].machine: is no whole number from 0 to 0");
+}
+
+Test(json, what_no_machine_can_be_is_an_error) {
+  const std::string text = json_text(with_every_field());
+  for (const auto& [from, to] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"\"type\": \"port\"", "\"type\": \"numa\""},
+           {"\"parent\": null", "\"parent\": 0"},
+           {"\"count\": 1", "\"count\": 0"},
+           {"\"count\": 1", "\"count\": 1e999"},
+           {"\"schema\"", "\"scheme\""},
+           {"\"leaves\": [\n    1", "\"leaves\": [\n    1, 1"},
+           {"\"a\": 0", "\"a\": 99"}})
+    cr_expect(error_of(text, from, to) != "none", "%s became %s", from, to);
+}
+
+Test(json, text_cut_anywhere_is_an_error_that_says_so) {
+  const std::string text = json_text(with_every_field());
+  for (size_t length = 0; length + 2 < text.size(); length += 37) {
+    const auto read = read_json(std::string_view(text).substr(0, length));
+    cr_expect(!read && read.error().text.ends_with("cut short"), "at %zu", length);
+  }
+}
+
+Test(json, deep_nesting_is_refused) {
+  cr_expect(!read_json(std::string(1000000, '[')));
+  cr_expect(
+      !read_json("{\"schema\": " + std::string(100000, '[') + std::string(100000, ']') + "}"));
+}

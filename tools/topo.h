@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the verbs of `crosstie topo` share.
+#pragma once
+#include "command.h"
+#include "topology/topology.h"
+
+namespace crosstie::tools {
+
+// This host where the input is empty, else a file, else machines known by name.
+Result<Topology> look(const std::string& input);
+// The option for it, -i, --input.
+void add_input(CLI::App& verb, std::string& input);
+
+// Whatever the reason: what was asked for could not be looked at.
+int could_not_look(const Session& session, const Error& error);
+
+}  // namespace crosstie::tools
