@@ -7,14 +7,22 @@
 
 namespace crosstie::fuzz {
 
-inline void expect_machine_or_error(Result<Machine> machine) {
-  if (!machine) {
-    PROMISE(!machine.error().text.empty());
+inline void expect_topology_or_error(const Result<Topology>& topology) {
+  if (!topology) {
+    PROMISE(!topology.error().text.empty());
     return;
   }
-  PROMISE(validate(*machine).has_value());
-  const Topology topology = single_host(std::move(*machine));
-  PROMISE(!tree_text(topology).empty() && !json_text(topology).empty());
+  for (const Host& host : topology->hosts) PROMISE(validate(*host.machine).has_value());
+  PROMISE(!tree_text(*topology).empty() && !json_text(*topology).empty());
+  const auto xml = nccl_xml_text(*topology);
+  PROMISE(xml ? read_nccl_xml(*xml, "written").has_value() : !xml.error().text.empty());
+}
+
+inline void expect_machine_or_error(Result<Machine> machine) {
+  if (machine)
+    expect_topology_or_error(single_host(std::move(*machine)));
+  else
+    PROMISE(!machine.error().text.empty());
 }
 
 }  // namespace crosstie::fuzz

@@ -61,8 +61,12 @@ Result<Topology> read_topology_file(const std::filesystem::path& file) {
   const auto text = read_whole(file);
   if (!text) return pass(text, file.native());
   if (const Status right = expect_text(*text); !right) return pass(right, file.native());
-  auto machine = is_xml(file, *text) ? read_nccl_xml(*text, file.native())
-                                     : read_machine_toml(*text, file.native());
+  if (is_xml(file, *text)) {
+    auto topology = read_nccl_xml(*text, file.native());
+    if (!topology) return pass(topology, file.native());
+    return topology;
+  }
+  auto machine = read_machine_toml(*text, file.native());
   if (!machine) return pass(machine, file.native());
   return single_host(std::move(*machine));
 }
