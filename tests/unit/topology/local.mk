@@ -12,6 +12,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/builder_test.cc \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/live_test.cc \
+  tests/unit/topology/nccl_xml_test.cc \
   tests/unit/topology/path_test.cc \
   tests/unit/topology/shape_test.cc \
   tests/unit/topology/validate_test.cc
