@@ -322,7 +322,11 @@ class RandomMachine {
       node.cpu = known(CpuModel{"x86_64", "GenuineIntel", 6, static_cast<int>(below(200))},
                        Provenance::file);
       const uint32_t numa = builder_.see(node);
-      for (uint32_t n = below(5); n > 0; n--) add_pci(numa, numa, 0);
+      for (uint32_t n = below(5); n > 0; n--)
+        if (below(5) == 0)
+          add_bare_nic(numa);
+        else
+          add_pci(numa, numa, 0);
     }
     link_gpus();
     return *std::move(builder_).build();
@@ -370,6 +374,15 @@ class RandomMachine {
       if (below(2) != 0) port.attributes["net.maxconn"] = std::to_string(below(1000));
       builder_.see(port);
     }
+  }
+
+  void add_bare_nic(uint32_t parent) {
+    Device bare{.kind = DeviceKind::nic, .parent = parent};
+    bare.identity.name = fmt::format("bond{}", nics_++);
+    Device port{.kind = DeviceKind::port, .parent = builder_.see(bare)};
+    port.identity.name = bare.identity.name;
+    port.identity.number = 1;
+    builder_.see(port);
   }
 
   void add_gpu(uint32_t parent, uint32_t numa) {
