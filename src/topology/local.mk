@@ -6,6 +6,7 @@ src_topology_libshape_la_SOURCES = src/topology/shape.cc src/topology/shape.h
 noinst_LTLIBRARIES += src/topology/libtopology.la
 src_topology_libtopology_la_SOURCES = \
   src/topology/builder.cc src/topology/builder.h \
+  src/topology/builder_doubts.cc \
   src/topology/builder_finish.cc \
   src/topology/device.h \
   src/topology/format/file.cc \
@@ -15,6 +16,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/json_values.cc src/topology/format/json_values.h \
   src/topology/format/machine_toml.cc \
   src/topology/format/nccl_xml.cc \
+  src/topology/format/nccl_xml_writer.cc \
   src/topology/format/synthetic.cc \
   src/topology/format/tree.cc \
   src/topology/machine.h \

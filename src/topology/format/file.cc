@@ -67,8 +67,8 @@ Result<Topology> one_host(Result<Machine> machine) {
 
 Result<Topology> read_text(Format format, std::string_view text, const std::string& source) {
   if (format == Format::json) return read_json(text);
-  return one_host(format == Format::xml ? read_nccl_xml(text, source)
-                                        : read_machine_toml(text, source));
+  if (format == Format::xml) return read_nccl_xml(text, source);
+  return one_host(read_machine_toml(text, source));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@ EXTRA_DIST += \
   tests/fake/nvml.h \
   tests/fake/verbs.h \
   tests/unit/topology/machines.h \
+  tests/unit/topology/one_host.h \
   tests/unit/topology/two-sockets.hwloc.xml
 if HAVE_CRITERION
 check_PROGRAMS += tests/unit/topology.t
@@ -12,12 +13,19 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/json_test.cc \
   tests/unit/topology/live_test.cc \
+  tests/unit/topology/nccl_xml_test.cc \
   tests/unit/topology/path_test.cc \
   tests/unit/topology/shape_test.cc \
   tests/unit/topology/validate_test.cc
 tests_unit_topology_t_CPPFLAGS = $(unit_cppflags) $(IBVERBS_CFLAGS)
 tests_unit_topology_t_LDADD = $(topology_libs) src/topology/libshape.la $(unit_libs)
 endif
+
+check_PROGRAMS += tests/unit/topology/recorded_files.t
+TESTS += tests/unit/topology/recorded_files.t
+tests_unit_topology_recorded_files_t_SOURCES = tests/unit/topology/recorded_files.cc
+tests_unit_topology_recorded_files_t_CPPFLAGS = $(test_cppflags)
+tests_unit_topology_recorded_files_t_LDADD = $(topology_libs)
 
 check_PROGRAMS += tests/unit/topology/recorded_paths.t
 TESTS += tests/unit/topology/recorded_paths.t
