@@ -259,6 +259,7 @@ void Paths::reach_ports() {
 void Paths::relay(uint32_t gpu, uint32_t port) {
   const uint32_t peer = local_gpu(port);
   if (peer == gpu || peer == kNoDevice) return;
+  if (machine_.devices()[peer].host != machine_.devices()[gpu].host) return;
   const Path own = path(gpu, port), of_peer = path(peer, port);
   if (of_peer.type <= PathClass::p2c && path(peer, gpu).type <= PathClass::nvl &&
       (of_peer.bandwidth > own.bandwidth || own.type > PathClass::pxn))

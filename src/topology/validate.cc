@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds of every Machine, whatever it was read from.
+#include <algorithm>
 #include <set>
 
 #include "topology/machine.h"
@@ -131,6 +132,12 @@ Status validate(const Machine& machine) {
     if (const Status right = check_link(machine, link); !right) return right;
   if (const Status connected = check_connected(machine); !connected) return connected;
   return check_gaps(machine);
+}
+
+bool same_kind(const Machine& a, const Machine& b) {
+  return std::ranges::equal(a.devices(), b.devices()) && std::ranges::equal(a.links(), b.links()) &&
+         std::ranges::equal(a.gaps(), b.gaps()) && std::ranges::equal(a.refusals(), b.refusals()) &&
+         a.hosts_in_domain() == b.hosts_in_domain();
 }
 
 uint32_t Machine::count(DeviceKind kind) const {
