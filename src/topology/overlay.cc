@@ -28,7 +28,7 @@ class Laying {
  private:
   void find_devices();
   std::optional<uint32_t> match(const Bdf& bdf);
-  void drop_emptied_bridges();
+  void drop_emptied();
   uint32_t numa(uint32_t number);
   Status invent_switches();
   Result<Bdf> free_address();
@@ -87,16 +87,20 @@ uint32_t Laying::root_of(uint32_t index) const {
   return index;
 }
 
-// From the leaves up: devices come after what contains them.
-void Laying::drop_emptied_bridges() {
+// From the leaves up: devices come after what contains them. A NUMA node of no number goes too, if
+// the overlay tells those of all its switches.
+void Laying::drop_emptied() {
   const auto devices = machine_.devices();
+  const bool tells_numa =
+      std::ranges::all_of(overlay_.switches, [](const auto& s) { return s.numa.has_value(); });
   std::vector<uint32_t> lost(devices.size()), kept(devices.size());
   gone_.assign(devices.size(), false);
   for (uint32_t i = static_cast<uint32_t>(devices.size()); i-- > 0;) {
-    if (devices[i].kind == DeviceKind::pci_switch && lost[i] > 0 && kept[i] == 0) gone_[i] = true;
-    const uint32_t parent = devices[i].parent;
-    if (parent == kNoDevice) continue;
-    (gone_[i] || switch_of_.contains(i) ? lost : kept)[parent]++;
+    const Device& d = devices[i];
+    const bool may_go = d.kind == DeviceKind::pci_switch ||
+                        (d.kind == DeviceKind::numa && !d.identity.number && tells_numa);
+    gone_[i] = may_go && lost[i] > 0 && kept[i] == 0;
+    if (d.parent != kNoDevice) (gone_[i] || switch_of_.contains(i) ? lost : kept)[d.parent]++;
   }
 }
 
@@ -208,7 +212,7 @@ void Laying::link_gpus(const std::vector<uint32_t>& seen) {
 
 Result<Overlaid> Laying::run() {
   find_devices();
-  drop_emptied_bridges();
+  drop_emptied();
   if (const Status done = invent_switches(); !done) return pass(done);
   const auto seen = replay(machine_, builder_,
                            {[&](uint32_t index, Device& device) { return adjust(index, device); },

@@ -34,7 +34,8 @@ struct Overlaid {
 };
 
 // The machine as the overlay has it: what that tells outweighs what the guest saw. Bridges of the
-// guest that nothing is left beneath go. Fails where the outcome would be no Machine.
+// guest that nothing is left beneath go, and so does a NUMA node of no number. Fails where the
+// outcome would be no Machine.
 Result<Overlaid> lay_over(const Machine& machine, const Overlay& overlay);
 
 }  // namespace crosstie

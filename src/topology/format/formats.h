@@ -23,8 +23,8 @@ Result<Machine> read_nccl_xml(std::string_view text, std::string source);
 // the schema.
 Result<Machine> read_machine_toml(std::string_view text, std::string source);
 
-// A cluster: hosts of some kinds, their rails, leaf switches and NVLink domains. cluster_toml.cc has
-// the schema. Files that it names are relative to `source`, the file that the text is from.
+// A cluster: hosts of some kinds, their rails, leaf switches and NVLink domains. cluster_toml.cc
+// has the schema. Files that it names are relative to `source`, the file that the text is from.
 Result<Topology> read_cluster_toml(std::string_view text, std::string source);
 
 // What a VM hides; overlay_toml.cc has the schema.
