@@ -74,7 +74,7 @@ std::string large_xml() {
     return fmt::format(
         "<pci busid=\"{}\" class=\"{}\" vendor=\"0x10de\" device=\"0x2330\" subsystem_vendor="
         "\"0x10de\" subsystem_device=\"0x16c1\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\""
-        ">{:700}",
+        ">{:900}",
         at, kind, "");
   };
   for (int numa = 0; numa < 64; numa++) {
