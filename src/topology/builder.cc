@@ -102,7 +102,13 @@ bool Builder::is_within(uint32_t device, uint32_t ancestor) const {
 }
 
 void Builder::link(uint32_t from, uint32_t to, const Bundle& bundle) {
-  if (from == to) return gap(from, "a link names its own end as target", "no such link");
+  if (from == to)
+    return gap(
+        from,
+        fmt::format("tells {} {} to its own end, so where they lead is not known; NCCL drops "
+                    "them",
+                    bundle.count, name(bundle.type)),
+        "no such link");
   const auto [found, is_new] = links_.emplace(Ends{from, to, bundle.type}, bundle);
   if (is_new) return;
   Bundle& known = found->second;

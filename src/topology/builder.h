@@ -76,8 +76,22 @@ class Builder {
   Property<Bandwidth> nvlink_rate(uint32_t a, uint32_t b);
   std::vector<Link> merge_link_ends();
   std::vector<uint32_t> depth_first() const;
+  void put_in_order(const std::vector<uint32_t>& order);
   void give_labels(const std::vector<uint32_t>& order);
   std::vector<Gap> close_gaps();
+
+  // builder_doubts.cc
+  struct Beneath {
+    double speed = 0;
+    Bandwidth widest{};
+  };
+  void doubt_line_rates();
+  void doubt_bridges(std::vector<Link>& links);
+  std::vector<Beneath> beneath_bridges() const;
+  void doubt_nvlinks(std::vector<Link>& links);
+  bool is_direct(const Link& link) const;
+  std::vector<bool> crowded_gpus(const std::vector<Link>& links);
+  void put_switch_between(const std::vector<bool>& gpus, std::vector<Link>& links);
 
   Machine::Parts parts_;
   std::vector<Device> devices_;

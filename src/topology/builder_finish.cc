@@ -46,25 +46,34 @@ Result<Machine> Builder::build() && {
   if (of_kind(devices_, DeviceKind::numa).size() > kMostNumaNodes)
     return fail(Code::unsupported, "more than {} NUMA nodes", kMostNumaNodes);
   assume_properties();
+  doubt_line_rates();
   link_parents();
   link_numa_nodes();
+  parts_.links = merge_link_ends();
+  doubt_bridges(parts_.links);
+  doubt_nvlinks(parts_.links);
   const auto order = depth_first();
   give_labels(order);
+  parts_.gaps = close_gaps();
+  put_in_order(order);
+  Machine machine(std::move(parts_));
+  if (const Status valid = validate(machine); !valid) return pass(valid);
+  return machine;
+}
+
+void Builder::put_in_order(const std::vector<uint32_t>& order) {
   std::vector<uint32_t> place(devices_.size());
   for (uint32_t i = 0; i < order.size(); i++) place[order[i]] = i;
-  parts_.links = merge_link_ends();
-  for (Link& link : parts_.links)
-    std::tie(link.a, link.b) = std::minmax({place[link.a], place[link.b]});
-  std::ranges::sort(parts_.links, {}, [](const Link& l) { return std::tuple(l.a, l.b, l.type); });
-  parts_.gaps = close_gaps();
+  for (auto* links : {&parts_.links, &parts_.nccl_links}) {
+    for (Link& link : *links)
+      std::tie(link.a, link.b) = std::minmax({place[link.a], place[link.b]});
+    std::ranges::sort(*links, {}, [](const Link& l) { return std::tuple(l.a, l.b, l.type); });
+  }
   for (const uint32_t i : order) {
     Device& d = devices_[i];
     if (d.parent != kNoDevice) d.parent = place[d.parent];
     parts_.devices.push_back(std::move(d));
   }
-  Machine machine(std::move(parts_));
-  if (const Status valid = validate(machine); !valid) return pass(valid);
-  return machine;
 }
 
 void Builder::resolve_open_links() {
@@ -106,7 +115,7 @@ void Builder::assume_properties() {
     Device& d = devices_[i];
     if (has_pcie_link(d)) assume_pcie(i);
     if (d.kind == DeviceKind::port && !d.line_rate) {
-      gap(i, "its speed is not known", "10 Gb/s");
+      gap(i, "its speed is not known", "10 Gb/s, as NCCL does");
       d.line_rate = known(kAssumedLineRate, Provenance::assumed);
     }
   }
@@ -115,11 +124,11 @@ void Builder::assume_properties() {
 void Builder::assume_pcie(uint32_t index) {
   Device& d = devices_[index];
   if (!d.pcie_speed && !d.pcie_lanes)
-    gap(index, "its PCIe speed and width are not known", "8 GT/s x16");
+    gap(index, "its PCIe speed and width are not known", "8 GT/s x16, as NCCL does");
   else if (!d.pcie_speed)
-    gap(index, "its PCIe speed is not known", "8 GT/s");
+    gap(index, "its PCIe speed is not known", "8 GT/s, as NCCL does");
   else if (!d.pcie_lanes)
-    gap(index, "its PCIe width is not known", "x16");
+    gap(index, "its PCIe width is not known", "x16, as NCCL does");
   if (!d.pcie_speed) d.pcie_speed = known(kAssumedPcieSpeed, Provenance::assumed);
   if (!d.pcie_lanes) d.pcie_lanes = known(kAssumedPcieLanes, Provenance::assumed);
 }

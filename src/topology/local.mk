@@ -6,6 +6,7 @@ src_topology_libshape_la_SOURCES = src/topology/shape.cc src/topology/shape.h
 noinst_LTLIBRARIES += src/topology/libtopology.la
 src_topology_libtopology_la_SOURCES = \
   src/topology/builder.cc src/topology/builder.h \
+  src/topology/builder_doubts.cc \
   src/topology/builder_finish.cc \
   src/topology/cluster.cc src/topology/cluster.h \
   src/topology/device.h \
@@ -18,6 +19,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/json_values.cc src/topology/format/json_values.h \
   src/topology/format/machine_toml.cc \
   src/topology/format/nccl_xml.cc \
+  src/topology/format/nccl_xml_writer.cc \
   src/topology/format/overlay_toml.cc \
   src/topology/format/synthetic.cc \
   src/topology/format/toml.h \

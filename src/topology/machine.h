@@ -53,6 +53,9 @@ class Machine {
     std::vector<Gap> gaps;
     std::vector<Refusal> refusals{};
     uint32_t hosts_in_domain = 1;  // hosts like this that share NVSwitches when all are there
+    // What NCCL takes for true where it is misled: in place of the one of `links` with these ends
+    // and type, or beside them. Without a bandwidth: it knows of no such link.
+    std::vector<Link> nccl_links{};
   };
   explicit Machine(Parts parts) : parts_(std::move(parts)) {}
 
@@ -64,6 +67,9 @@ class Machine {
   std::span<const Gap> gaps() const { return parts_.gaps; }
   std::span<const Refusal> refusals() const { return parts_.refusals; }
   uint32_t hosts_in_domain() const { return parts_.hosts_in_domain; }
+  std::span<const Link> nccl_links() const { return parts_.nccl_links; }
+  // `links` with what NCCL takes instead, ascending by ends and type.
+  std::vector<Link> links_as_nccl_takes_them() const;
   uint32_t count(DeviceKind kind) const;
 
  private:

@@ -56,7 +56,10 @@ Paths::Paths(const Machine& machine, View view) : machine_(machine) {
   give_nodes();
   fuse_switch_chips();
   give_rows();
-  add_edges();
+  if (view == View::physical)
+    add_edges(machine.links());
+  else
+    add_edges(machine.links_as_nccl_takes_them());
   for (uint32_t i = 0; i < node_.size(); i++)
     if (row_[i] != kNoRow && node_[i] == i) search(i);
   if (view == View::physical) return;
@@ -107,9 +110,9 @@ bool Paths::joins(const Link& link, DeviceKind a, DeviceKind b) const {
 
 // In the order in which NCCL looks at them, which decides between equals: the widest first, the
 // one towards the CPU last.
-void Paths::add_edges() {
+void Paths::add_edges(std::span<const Link> links) {
   edges_.resize(node_.size());
-  for (const Link& link : machine_.links()) {
+  for (const Link& link : links) {
     if (!link.bandwidth) continue;
     // NCCL hangs a NIC that is no PCI function on the CPU by an endless PCI link.
     if (node_[link.a] == node_[link.b]) continue;

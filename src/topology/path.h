@@ -65,7 +65,7 @@ class Paths {
   void give_nodes();
   void fuse_switch_chips();
   void give_rows();
-  void add_edges();
+  void add_edges(std::span<const Link> links);
   void add_edge(uint32_t from, uint32_t to, LinkType type, Bandwidth bandwidth);
   void search(uint32_t base);
   bool extend(uint32_t base, uint32_t node, const Edge& edge);

@@ -33,6 +33,13 @@ Bandwidth nvlink_bandwidth(int compute_capability) {
   return gigabytes(20);
 }
 
+uint32_t most_nvlinks(int compute_capability) {
+  if (compute_capability == 0 || compute_capability >= 90) return 18;
+  if (compute_capability >= 80) return 12;
+  if (compute_capability >= 70) return 6;
+  return compute_capability >= 60 ? 4 : 0;
+}
+
 std::optional<Bandwidth> sys_bandwidth(const CpuModel& cpu) {
   if (cpu.vendor == "GenuineIntel") {
     if (cpu.family != 6) return std::nullopt;

@@ -13,6 +13,8 @@ inline constexpr int kAssumedPcieLanes = 16;
 inline constexpr Bandwidth kAssumedLineRate = gigabits(10);
 // Between NUMA nodes of a CPU that the table below does not know: the slowest that it does.
 inline constexpr Bandwidth kAssumedSysBandwidth = gigabytes(6);
+// No port is faster: those of 2026 reach 1.6 Tb/s.
+inline constexpr Bandwidth kMostLineRate = gigabits(10'000);
 // What NCCL calls local: no bottleneck in any path.
 inline constexpr Bandwidth kLocal = gigabytes(5000);
 
@@ -20,6 +22,8 @@ inline constexpr Bandwidth kLocal = gigabytes(5000);
 Bandwidth pcie_bandwidth(double gigatransfers, int lanes);
 // Of one NVLink of a GPU of that compute capability.
 Bandwidth nvlink_bandwidth(int compute_capability);
+// How many NVLinks a GPU of that compute capability has at most; 0: not known, as many as any.
+uint32_t most_nvlinks(int compute_capability);
 // Between NUMA nodes of that CPU; none for a CPU that the table does not know.
 std::optional<Bandwidth> sys_bandwidth(const CpuModel& cpu);
 

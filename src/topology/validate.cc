@@ -128,8 +128,9 @@ Status validate(const Machine& machine) {
   for (uint32_t i = 0; i < machine.devices().size(); i++)
     if (const Status place = check_place(machine, i); !place) return place;
   if (const Status ids = check_identities(machine); !ids) return ids;
-  for (const Link& link : machine.links())
-    if (const Status right = check_link(machine, link); !right) return right;
+  for (const auto links : {machine.links(), machine.nccl_links()})
+    for (const Link& link : links)
+      if (const Status right = check_link(machine, link); !right) return right;
   if (const Status connected = check_connected(machine); !connected) return connected;
   return check_gaps(machine);
 }
@@ -137,6 +138,7 @@ Status validate(const Machine& machine) {
 bool same_kind(const Machine& a, const Machine& b) {
   return std::ranges::equal(a.devices(), b.devices()) && std::ranges::equal(a.links(), b.links()) &&
          std::ranges::equal(a.gaps(), b.gaps()) && std::ranges::equal(a.refusals(), b.refusals()) &&
+         std::ranges::equal(a.nccl_links(), b.nccl_links()) &&
          a.hosts_in_domain() == b.hosts_in_domain();
 }
 
@@ -144,6 +146,20 @@ uint32_t Machine::count(DeviceKind kind) const {
   uint32_t n = 0;
   for (const Device& d : devices()) n += d.kind == kind;
   return n;
+}
+
+std::vector<Link> Machine::links_as_nccl_takes_them() const {
+  const auto place = [](const Link& link) { return std::tuple(link.a, link.b, link.type); };
+  std::set<std::tuple<uint32_t, uint32_t, LinkType>> replaced;
+  std::vector<Link> out;
+  for (const Link& link : nccl_links()) {
+    replaced.insert(place(link));
+    if (link.bandwidth) out.push_back(link);
+  }
+  for (const Link& link : links())
+    if (!replaced.contains(place(link))) out.push_back(link);
+  std::ranges::stable_sort(out, {}, place);
+  return out;
 }
 
 }  // namespace crosstie

@@ -17,6 +17,8 @@ inline void expect_topology_or_error(const Result<Topology>& topology) {
   const std::string json = json_text(*topology);
   const auto again = read_json(json);
   PROMISE(again && json_text(*again) == json);
+  const auto xml = nccl_xml_text(*topology);
+  PROMISE(xml ? read_nccl_xml(*xml, "written").has_value() : !xml.error().text.empty());
 }
 
 inline void expect_machine_or_error(Result<Machine> machine) {

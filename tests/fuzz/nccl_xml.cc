@@ -4,6 +4,6 @@
 using namespace crosstie;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  fuzz::expect_machine_or_error(read_nccl_xml(fuzz::text_of(data, size), "fuzz"));
+  fuzz::expect_topology_or_error(read_nccl_xml(fuzz::text_of(data, size), "fuzz"));
   return 0;
 }

@@ -76,7 +76,7 @@ Result<Topology> read_file(const std::filesystem::path& file, ReadToml&& read_to
   if (!text) return pass(text);
   const Format format = format_of(file, *text);
   auto topology = format == Format::json  ? read_json(*text)
-                  : format == Format::xml ? one_host(read_nccl_xml(*text, file.native()))
+                  : format == Format::xml ? read_nccl_xml(*text, file.native())
                                           : read_toml(*text, file.native());
   if (!topology) return pass(topology, file.native());
   return topology;

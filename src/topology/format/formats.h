@@ -15,9 +15,13 @@ namespace crosstie {
 // Any file that we read, told apart by its suffix, else by its content. Errors name the file.
 Result<Topology> read_topology_file(const std::filesystem::path& file);
 
-// NCCL's own (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE), and RCCL's dialect of it. `source` is told
-// by the Machine as where it comes from.
-Result<Machine> read_nccl_xml(std::string_view text, std::string source);
+// NCCL's own (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE), and RCCL's dialect of it. Several hosts are
+// those of one NVLink domain. `source` is told by the Machines as where they come from.
+Result<Topology> read_nccl_xml(std::string_view text, const std::string& source);
+// That NCCL itself loads: one host, or the hosts of one NVLink domain, within the limits of its
+// parser; fails where a topology exceeds them or holds a name that the parser cannot take. What had
+// to be invented or left out is said in a comment.
+Result<std::string> nccl_xml_text(const Topology& topology);
 
 // A machine description; data/machines/ holds ours. machine_toml.cc has
 // the schema.

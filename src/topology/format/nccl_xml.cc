@@ -2,11 +2,15 @@
 // Reads NCCL's topology XML. Schema as of NCCL 2.30 (src/graph/xml.cc): system > cpu > pci >
 // gpu, nic > net; nvlink, c2c and RCCL's xgmi beneath gpu. NCCL's own parser is stricter about
 // spelling (one blank between attributes, no entities); we read whatever is XML.
+//
+// What no property of a Device holds is kept in the file's words, for who writes the file again.
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <pugixml.hpp>
+#include <set>
+#include <sstream>
 
 #include "base/printable.h"
 #include "topology/builder.h"
@@ -42,22 +46,40 @@ constexpr Bounds kPort{0, 65535};
 constexpr Bounds kIndex{0, 1 << 20};
 constexpr Bounds kLatency{0, 1e9};  // microseconds
 
+// Names between blanks.
 struct Element {
   std::string_view name;
-  std::string_view attributes;  // each between blanks
+  std::string_view read;  // attributes that become properties
+  std::string_view kept;  // attributes that we know and have no property for
+  std::string_view children;
 };
 constexpr std::array<Element, 10> kElements = {{
-    {"system", " version name "},
-    {"cpu", " numaid host_hash affinity arch vendor familyid modelid "},
-    {"pci", " busid class vendor device subsystem_vendor subsystem_device link_speed link_width "},
-    {"gpu", " dev sm rank gdr gcn arch "},
-    {"nvlink", " target count tclass "},
-    {"xgmi", " target count tclass "},
-    {"c2c", " bw count "},
-    {"nic", " "},
-    {"net", " name dev speed port guid latency gdr maxconn coll keep rail plane "},
-    {"pcilink", " target "},
+    {"system", " version name ", " ", " cpu "},
+    {"cpu", " numaid arch vendor familyid modelid ", " host_hash affinity ", " pci nic "},
+    {"pci", " busid class vendor device subsystem_vendor subsystem_device link_speed link_width ",
+     " keep ", " pci gpu nic pcilink "},
+    {"gpu", " dev sm gdr ", " rank keep gcn arch ", " nvlink xgmi c2c "},
+    {"nvlink", " target count tclass ", " ", " "},
+    {"xgmi", " target count tclass ", " ", " "},
+    {"c2c", " bw count ", " ", " "},
+    {"nic", " ", " ", " net "},
+    {"net", " name dev speed port guid latency gdr rail ", " maxconn coll keep plane ", " "},
+    {"pcilink", " target ", " ", " "},
 }};
+
+bool lists(std::string_view names, std::string_view name) {
+  return names.find(fmt::format(" {} ", name)) != std::string_view::npos;
+}
+
+const Element& element(const xml_node& node) {
+  return *std::ranges::find(kElements, std::string_view(node.name()), &Element::name);
+}
+
+std::string xml_text(const xml_node& node) {
+  std::ostringstream text;
+  node.print(text, "", pugi::format_raw);
+  return text.str();
+}
 
 // The class code of a PCI function, 24 bits.
 bool has_class(uint64_t code, uint64_t prefix, int bits) { return code >> (24 - bits) == prefix; }
@@ -77,18 +99,19 @@ class Lines {
   std::vector<ptrdiff_t> ends_;
 };
 
+// Reads the cpu elements of one host.
 class Reader {
  public:
   Reader(const Lines& lines, std::string name, std::string source)
       : lines_(lines), builder_(std::move(name), std::move(source)) {}
 
-  Result<Machine> read(const xml_node& system);
+  void read_system(const xml_node& system);
+  Result<Machine> read(const std::vector<xml_node>& cpus);
 
  private:
   Status read_cpu(const xml_node& cpu);
   Status read_pci(const xml_node& pci, uint32_t parent, int depth);
   Status read_inside_pci(const xml_node& child, uint32_t device, uint32_t container, int depth);
-  void read_gpu(const xml_node& gpu, uint32_t device);
   void read_gpu_link(const xml_node& link, uint32_t device);
   void read_bundle(const xml_node& link, uint32_t device, LinkType type);
   void read_c2c(const xml_node& link, uint32_t device);
@@ -97,7 +120,11 @@ class Reader {
   void read_pcilink(const xml_node& link, uint32_t device);
 
   DeviceKind kind_of(const xml_node& pci);
+  Device numa_node(const xml_node& cpu);
+  CpuModel cpu_model(const xml_node& cpu);
   Device pci_function(const xml_node& pci, uint32_t parent);
+  void describe_gpu(const xml_node& pci, Device& d);
+  bool leads_nowhere(const xml_node& link, const Device& from);
   std::optional<double> number(const xml_node& node, const char* attribute, Bounds bounds);
   uint16_t id(const xml_node& node, const char* attribute) {
     return static_cast<uint16_t>(code(node, attribute, 16));
@@ -106,21 +133,27 @@ class Reader {
   uint64_t code(const xml_node& node, const char* attribute, int bits);
   Property<bool> flag(const xml_node& node, const char* attribute);
   void mistake(const xml_node& node, const char* attribute, std::string_view what);
-  Status same_host(const xml_node& cpu);
   void unknown(const xml_node& node);
   void check_attributes(const xml_node& node);
+  void keep_rest(const xml_node& node, Device& d);
   ptrdiff_t line(const xml_node& node) const { return lines_.of(node.offset_debug()); }
 
   const Lines& lines_;
   Builder builder_;
-  std::string host_hash_;
   Status status_;              // the first number that cannot be
   uint32_t numa_ = kNoDevice;  // that of the cpu element being read
+  std::set<Bdf> described_;    // the addresses of all PCI functions
 };
 
 std::optional<Bdf> address(const xml_node& node, const char* attribute) {
   const auto bdf = parse_bdf(node.attribute(attribute).value());
   return bdf ? std::optional(*bdf) : std::nullopt;
+}
+
+// In the file's own words.
+void keep(Device& d, const xml_node& node, const char* attribute) {
+  if (const auto told = node.attribute(attribute))
+    d.attributes[fmt::format("{}.{}", node.name(), attribute)] = told.value();
 }
 
 template <class T>
@@ -175,56 +208,73 @@ void Reader::mistake(const xml_node& node, const char* attribute, std::string_vi
                    printable(node.attribute(attribute).value()), what);
 }
 
-Result<Machine> Reader::read(const xml_node& system) {
+void Reader::read_system(const xml_node& system) {
+  // RCCL's dialect has version 2.
   const std::string_view version = system.attribute("version").value();
-  if (version != "1")
-    builder_.gap("system", fmt::format("its version is '{}', not 1", version),
+  if (version != "1" && version != "2")
+    builder_.gap("system", fmt::format("its version is '{}', not 1 or 2", version),
                  "that it means the same");
   check_attributes(system);
-  for (const xml_node& child : system.children()) {
-    if (child.type() != pugi::node_element) continue;
-    if (std::string_view(child.name()) != "cpu") {
-      unknown(child);
-    } else if (const Status read = read_cpu(child); !read) {
-      return pass(read);
-    }
+  for (const xml_node& child : system.children())
+    if (!lists(element(system).children, child.name())) unknown(child);
+}
+
+struct Addresses : pugi::xml_tree_walker {
+  bool for_each(xml_node& node) override {
+    if (std::string_view(node.name()) == "pci")
+      if (const auto bdf = address(node, "busid")) found.insert(*bdf);
+    return true;
   }
+  std::set<Bdf> found;
+};
+
+Result<Machine> Reader::read(const std::vector<xml_node>& cpus) {
+  for (xml_node cpu : cpus) {
+    Addresses addresses;
+    cpu.traverse(addresses);
+    described_.merge(addresses.found);
+  }
+  for (const xml_node& cpu : cpus)
+    if (const Status read = read_cpu(cpu); !read) return pass(read);
   if (!status_) return pass(status_);
-  if (builder_.empty()) return fail(Code::invalid, "describes no cpu, hence nothing");
   return std::move(builder_).build();
 }
 
-// NCCL fuses the hosts of an NVLink domain into one file.
-Status Reader::same_host(const xml_node& cpu) {
-  const std::string hash = cpu.attribute("host_hash").value();
-  if (host_hash_.empty()) host_hash_ = hash;
-  if (hash.empty() || hash == host_hash_) return {};
-  return fail(Code::unsupported,
-              "line {}: describes several hosts (another host_hash); a file of "
-              "one host is needed",
-              line(cpu));
+// NCCL writes AMD's extended family, from CPUID's bits 20 to 27, before the base family rather than
+// adding it: 0x8f for family 0x17.
+int cpuid_family(const std::string& vendor, int written) {
+  const bool extended = vendor == "AuthenticAMD" && written > 0xf && (written & 0xf) == 0xf;
+  return extended ? 0xf + (written >> 4) : written;
 }
 
-Status Reader::read_cpu(const xml_node& cpu) {
-  if (const Status same = same_host(cpu); !same) return same;
-  check_attributes(cpu);
+CpuModel Reader::cpu_model(const xml_node& cpu) {
+  CpuModel model{cpu.attribute("arch").value(), cpu.attribute("vendor").value(), 0,
+                 whole(cpu, "modelid", kCpuModel)};
+  model.family = cpuid_family(model.vendor, whole(cpu, "familyid", kCpuModel));
+  return model;
+}
+
+Device Reader::numa_node(const xml_node& cpu) {
   Device numa{.kind = DeviceKind::numa};
   if (const int number = whole(cpu, "numaid", kNuma, -1); number >= 0)
     numa.identity.number = static_cast<uint32_t>(number);
-  if (cpu.attribute("arch") || cpu.attribute("vendor"))
-    numa.cpu = known(CpuModel{cpu.attribute("arch").value(), cpu.attribute("vendor").value(),
-                              whole(cpu, "familyid", kCpuModel), whole(cpu, "modelid", kCpuModel)},
-                     kFile);
-  numa_ = builder_.see(numa);
-  if (!numa.identity.number) builder_.gap(numa_, "the number of this NUMA node is not known");
+  if (cpu.attribute("arch") || cpu.attribute("vendor")) numa.cpu = known(cpu_model(cpu), kFile);
+  if (numa.cpu && numa.cpu->value.family != whole(cpu, "familyid", kCpuModel))
+    keep(numa, cpu, "familyid");
+  keep_rest(cpu, numa);
+  return numa;
+}
+
+Status Reader::read_cpu(const xml_node& cpu) {
+  numa_ = builder_.see(numa_node(cpu));
+  if (!builder_.device(numa_).identity.number)
+    builder_.gap(numa_, "the number of this NUMA node is not known");
   for (const xml_node& child : cpu.children()) {
     const std::string_view name = child.name();
     if (name == "pci") {
       if (const Status read = read_pci(child, numa_, 0); !read) return read;
     } else if (name == "nic") {
       read_nic(child, numa_);
-    } else {
-      unknown(child);
     }
   }
   return {};
@@ -243,26 +293,58 @@ DeviceKind Reader::kind_of(const xml_node& pci) {
 Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   Device d{.kind = kind_of(pci), .parent = parent};
   d.identity.bdf = address(pci, "busid");
+  if (!d.identity.bdf) keep(d, pci, "busid");
+  if (!tells_nothing(pci.attribute("class").value()))
+    d.pci_class = known(static_cast<int>(code(pci, "class", 24)), kFile);
   if (pci.attribute("vendor"))
     d.pci_ids = known(PciIds{id(pci, "vendor"), id(pci, "device"), id(pci, "subsystem_vendor"),
                              id(pci, "subsystem_device")},
                       kFile);
   d.pcie_speed = if_positive(number(pci, "link_speed", kPcieSpeed).value_or(0));
+  if (!d.pcie_speed) keep(d, pci, "link_speed");
   d.pcie_lanes = if_positive(whole(pci, "link_width", kPcieWidth));
-  if (const xml_node gpu = pci.child("gpu")) {
-    d.label = fmt::format("gpu{}", gpu.attribute("dev").value());
-    if (gpu.attribute("dev")) d.index = known(whole(gpu, "dev", kIndex), kFile);
-    d.compute_capability = if_positive(whole(gpu, "sm", kCapability));
-    d.gpu_direct = flag(gpu, "gdr");
-  }
+  if (!d.pcie_lanes) keep(d, pci, "link_width");
+  keep_rest(pci, d);
+  describe_gpu(pci, d);
+  if (d.kind == DeviceKind::nic)
+    for (const xml_node& nic : pci.children("nic")) keep_rest(nic, d);
   return d;
+}
+
+void Reader::describe_gpu(const xml_node& pci, Device& d) {
+  const xml_node gpu = pci.child("gpu");
+  if (!gpu) return;
+  if (gpu.attribute("dev")) {
+    d.label = fmt::format("gpu{}", gpu.attribute("dev").value());
+    d.index = known(whole(gpu, "dev", kIndex), kFile);
+  }
+  d.compute_capability = if_positive(whole(gpu, "sm", kCapability));
+  if (!d.compute_capability) keep(d, gpu, "sm");
+  d.gpu_direct = flag(gpu, "gdr");
+  if (!d.gpu_direct) keep(d, gpu, "gdr");
+  keep_rest(gpu, d);
+  for (const xml_node& link : gpu.children())
+    if (leads_nowhere(link, d)) d.elements.push_back(xml_text(link));
+  for (xml_node other = gpu.next_sibling("gpu"); other; other = other.next_sibling("gpu"))
+    d.elements.push_back(xml_text(other));
+}
+
+// A link that the Machine cannot hold, as those to a GPU that was trimmed from the file.
+bool Reader::leads_nowhere(const xml_node& link, const Device& from) {
+  const std::string_view name = link.name();
+  if (name != "nvlink" && name != "xgmi") return false;
+  if (whole(link, "count", kLinks, 1) == 0) return true;
+  const uint64_t kind = code(link, "tclass", 24);
+  if (has_class(kind, 0x068001, 24)) return false;
+  const auto target = address(link, "target");
+  if (!target || target == from.identity.bdf) return true;
+  return !has_class(kind, 0x0680, 16) && !described_.contains(*target);
 }
 
 Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
   if (depth == kDeepest)
     return fail(Code::invalid, "line {}: pci elements nested more than {} deep", line(pci),
                 kDeepest);
-  check_attributes(pci);
   const uint32_t device = builder_.see(pci_function(pci, parent));
   if (!address(pci, "busid"))
     builder_.gap(device, fmt::format("its busid in line {} is no PCI address", line(pci)));
@@ -280,23 +362,15 @@ Status Reader::read_inside_pci(const xml_node& child, uint32_t device, uint32_t 
                                int depth) {
   const std::string_view name = child.name();
   if (name == "pci") return read_pci(child, container, depth + 1);
-  if (name == "gpu")
-    read_gpu(child, device);
+  if (name == "gpu" && child.previous_sibling("gpu"))
+    builder_.gap(device, "another gpu element of the same PCI function", "not a device");
+  else if (name == "gpu")
+    for (const xml_node& link : child.children()) read_gpu_link(link, device);
   else if (name == "nic")
     read_nic(child, container);
   else if (name == "pcilink")
     read_pcilink(child, device);
-  else
-    unknown(child);
   return {};
-}
-
-// What the gpu element says of its function was read with that.
-void Reader::read_gpu(const xml_node& gpu, uint32_t device) {
-  check_attributes(gpu);
-  if (gpu.previous_sibling("gpu"))
-    return builder_.gap(device, "another gpu element of the same PCI function", "not a device");
-  for (const xml_node& link : gpu.children()) read_gpu_link(link, device);
 }
 
 void Reader::read_gpu_link(const xml_node& link, uint32_t device) {
@@ -307,8 +381,6 @@ void Reader::read_gpu_link(const xml_node& link, uint32_t device) {
     read_bundle(link, device, LinkType::xgmi);
   else if (name == "c2c")
     read_c2c(link, device);
-  else
-    unknown(link);
 }
 
 void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
@@ -335,15 +407,13 @@ void Reader::read_c2c(const xml_node& link, uint32_t device) {
 // Beneath a NUMA node or switch: network devices that are no PCI function (bridges, tunnels,
 // NCCL's merged NICs). Such are known by name, as NCCL lists them under every cpu.
 void Reader::read_nic(const xml_node& nic, uint32_t device) {
-  check_attributes(nic);
-  for (const xml_node& net : nic.children()) {
-    if (std::string_view(net.name()) != "net") {
-      unknown(net);
-    } else if (builder_.device(device).kind == DeviceKind::nic) {
+  for (const xml_node& net : nic.children("net")) {
+    if (builder_.device(device).kind == DeviceKind::nic) {
       read_net(net, device);
     } else {
       Device bare{.kind = DeviceKind::nic, .parent = device};
       bare.identity.name = net.attribute("name").as_string("unnamed");
+      keep_rest(nic, bare);
       const uint32_t owner = builder_.see(bare);
       builder_.gap(owner, "it has no PCI function", "it sits by the CPU");
       read_net(net, owner);
@@ -352,16 +422,20 @@ void Reader::read_nic(const xml_node& nic, uint32_t device) {
 }
 
 void Reader::read_net(const xml_node& net, uint32_t device) {
-  check_attributes(net);
   Device port{.kind = DeviceKind::port, .parent = device};
   port.identity.name = net.attribute("name").value();
   port.identity.number = static_cast<uint32_t>(whole(net, "port", kPort));
   if (const uint64_t guid = code(net, "guid", 64); guid != 0) port.identity.guid = guid;
+  if (!port.identity.guid) keep(port, net, "guid");
   port.line_rate = if_positive(gigabits(number(net, "speed", kPortSpeed).value_or(0) / 1000));
+  if (!port.line_rate) keep(port, net, "speed");
   if (const auto latency = number(net, "latency", kLatency))
     port.latency = known(microseconds(*latency), kFile);
   if (net.attribute("dev")) port.index = known(whole(net, "dev", kIndex), kFile);
+  if (net.attribute("rail")) port.rail = known(whole(net, "rail", kIndex), kFile);
   port.gpu_direct = flag(net, "gdr");
+  if (!port.gpu_direct) keep(port, net, "gdr");
+  keep_rest(net, port);
   builder_.see(port);
 }
 
@@ -380,11 +454,59 @@ void Reader::unknown(const xml_node& node) {
 }
 
 void Reader::check_attributes(const xml_node& node) {
-  const auto element = std::ranges::find(kElements, std::string_view(node.name()), &Element::name);
   for (const auto& attribute : node.attributes())
-    if (element->attributes.find(fmt::format(" {} ", attribute.name())) == std::string_view::npos)
+    if (!lists(element(node).read, attribute.name()) &&
+        !lists(element(node).kept, attribute.name()))
       builder_.gap(fmt::format("<{}>", node.name()),
                    fmt::format("attribute {} is not known here", attribute.name()), "nothing");
+}
+
+void Reader::keep_rest(const xml_node& node, Device& d) {
+  check_attributes(node);
+  for (const auto& attribute : node.attributes())
+    if (!lists(element(node).read, attribute.name())) keep(d, node, attribute.name());
+  for (const xml_node& child : node.children()) {
+    if (child.type() != pugi::node_element || lists(element(node).children, child.name())) continue;
+    unknown(child);
+    d.elements.push_back(xml_text(child));
+  }
+}
+
+// NCCL fuses the hosts of an NVLink domain into one file and tells them apart by a hash of their
+// names. A cpu without one is of the host before it.
+std::vector<std::vector<xml_node>> cpus_by_host(const xml_node& system) {
+  std::map<std::string, size_t> places;
+  std::vector<std::vector<xml_node>> hosts;
+  std::string hash;
+  for (const xml_node& cpu : system.children("cpu")) {
+    if (cpu.attribute("host_hash")) hash = cpu.attribute("host_hash").value();
+    const auto [place, is_new] = places.emplace(hash, hosts.size());
+    if (is_new) hosts.emplace_back();
+    hosts[place->second].push_back(cpu);
+  }
+  return hosts;
+}
+
+// NVLink leaves a host by way of switches only.
+bool has_nvswitch(const Host& host) { return host.machine->count(DeviceKind::nvswitch) > 0; }
+
+Result<Topology> read_hosts(const xml_node& system, const Lines& lines, const std::string& source) {
+  const auto hosts = cpus_by_host(system);
+  if (hosts.empty()) return fail(Code::invalid, "describes no cpu, hence nothing");
+  const std::string name = system.attribute("name").as_string("host");
+  Topology topology;
+  for (size_t i = 0; i < hosts.size(); i++) {
+    const std::string own = hosts.size() == 1 ? name : fmt::format("{}-{}", name, i);
+    Reader reader(lines, own, source);
+    if (i == 0) reader.read_system(system);
+    auto machine = reader.read(hosts[i]);
+    if (!machine) return pass(machine);
+    topology.hosts.push_back({own, std::make_shared<const Machine>(std::move(*machine))});
+  }
+  if (std::ranges::count_if(topology.hosts, has_nvswitch) > 1)
+    for (Host& host : topology.hosts)
+      if (has_nvswitch(host)) host.domain = name;
+  return topology;
 }
 
 Status expect_system(const xml_node& root) {
@@ -407,7 +529,7 @@ bool ends_early(std::string_view text, size_t stopped_at) {
 
 }  // namespace
 
-Result<Machine> read_nccl_xml(std::string_view text, std::string source) {
+Result<Topology> read_nccl_xml(std::string_view text, const std::string& source) {
   const Lines lines(text);
   pugi::xml_document document;
   const auto parsed = document.load_buffer(text.data(), text.size());
@@ -418,8 +540,7 @@ Result<Machine> read_nccl_xml(std::string_view text, std::string source) {
   const xml_node root = document.document_element();
   if (!root) return fail(Code::invalid, "no element in it");
   if (const Status right = expect_system(root); !right) return pass(right);
-  std::string name = root.attribute("name").as_string("host");
-  return Reader(lines, std::move(name), std::move(source)).read(root);
+  return read_hosts(root, lines, source);
 }
 
 }  // namespace crosstie

@@ -8,6 +8,7 @@
 
 #include "knobs.h"
 #include "machines.h"
+#include "one_host.h"
 
 using namespace crosstie;
 using namespace crosstie::test;
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 Machine read(const std::string& text) {
-  auto machine = read_nccl_xml(text, "test");
+  auto machine = read_host(text);
   cr_assert(machine.has_value(), "%s", machine ? "" : machine.error().text.c_str());
   return std::move(*machine);
 }
@@ -38,7 +39,7 @@ std::vector<fs::path> fixtures() {
 // Whatever the text: a Machine that keeps its promises, or an error of one line that is no
 // promise broken.
 void expect_machine_or_error(const std::string& text, const std::string& what) {
-  const auto machine = read_nccl_xml(text, "test");
+  const auto machine = read_host(text);
   if (machine)
     cr_assert(validate(*machine).has_value(), "%s", what.c_str());
   else
@@ -124,7 +125,7 @@ Test(nccl_xml, a_number_that_cannot_be_is_an_error_that_names_it) {
       "count=\"2\" tclass=\"0x068000\"/><c2c bw=\"45000\" count=\"10\"/></gpu></pci>\n"
       "<nic><net name=\"a\" speed=\"200000\" port=\"1\" latency=\"1.5\" guid=\"0xf\"/></nic>"
       "</cpu></system>";
-  cr_assert(read_nccl_xml(good, "test").has_value());
+  cr_assert(read_host(good).has_value());
   for (const auto& [attribute, from] :
        std::vector<std::pair<std::string, std::string>>{{"numaid", "0"},
                                                         {"familyid", "6"},
@@ -147,7 +148,7 @@ Test(nccl_xml, a_number_that_cannot_be_is_an_error_that_names_it) {
       std::string text = good;
       const std::string old = fmt::format(" {}=\"{}\"", attribute, from);
       text.replace(text.find(old), old.size(), fmt::format(" {}=\"{}\"", attribute, to));
-      const auto machine = read_nccl_xml(text, "test");
+      const auto machine = read_host(text);
       const bool in_hex = from.starts_with("0x") && std::string_view(to) == "1e308";
       if (in_hex || (attribute == "guid" && std::string_view(to) == "4294967312")) continue;
       cr_assert_not(machine.has_value(), "%s=%s", attribute.c_str(), to);
@@ -162,7 +163,7 @@ Test(nccl_xml, nesting_without_end_is_refused) {
   std::string text = "<system version=\"1\"><cpu numaid=\"0\">";
   for (int i = 0; i < 100000; i++) text += "<pci busid=\"0000:00:00.0\">";
   for (int i = 0; i < 100000; i++) text += "</pci>";
-  const auto machine = read_nccl_xml(text + "</cpu></system>", "test");
+  const auto machine = read_host(text + "</cpu></system>");
   cr_assert(machine.error().text.find("nested") != std::string::npos);
 }
 

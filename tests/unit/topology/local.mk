@@ -3,6 +3,7 @@ EXTRA_DIST += \
   tests/fake/nvml.h \
   tests/fake/verbs.h \
   tests/unit/topology/machines.h \
+  tests/unit/topology/one_host.h \
   tests/unit/topology/two-sockets.hwloc.xml
 if HAVE_CRITERION
 check_PROGRAMS += tests/unit/topology.t
@@ -23,6 +24,12 @@ tests_unit_topology_t_SOURCES = \
 tests_unit_topology_t_CPPFLAGS = $(unit_cppflags) $(IBVERBS_CFLAGS)
 tests_unit_topology_t_LDADD = $(topology_libs) src/topology/libshape.la $(unit_libs)
 endif
+
+check_PROGRAMS += tests/unit/topology/recorded_files.t
+TESTS += tests/unit/topology/recorded_files.t
+tests_unit_topology_recorded_files_t_SOURCES = tests/unit/topology/recorded_files.cc
+tests_unit_topology_recorded_files_t_CPPFLAGS = $(test_cppflags)
+tests_unit_topology_recorded_files_t_LDADD = $(topology_libs)
 
 check_PROGRAMS += tests/unit/topology/recorded_paths.t
 TESTS += tests/unit/topology/recorded_paths.t

@@ -6,16 +6,18 @@
 
 #include <algorithm>
 
+#include "one_host.h"
 #include "topology/format/formats.h"
 
 using namespace crosstie;
+using test::read_host;
 
 namespace {
 
 Machine known(const char* name) { return *read_synthetic(name)->hosts[0].machine; }
 
 Machine xml(const std::string& body) {
-  auto read = read_nccl_xml("<system version=\"1\">" + body + "</system>", "test");
+  auto read = read_host("<system version=\"1\">" + body + "</system>");
   cr_assert(read.has_value(), "%s", read ? "" : read.error().text.c_str());
   return std::move(*read);
 }

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "machines.h"
+#include "one_host.h"
 #include "topology/format/formats.h"
 
 using namespace crosstie;
@@ -11,7 +12,7 @@ using namespace crosstie::test;
 namespace {
 
 Machine::Parts parts() {
-  const auto m = read_nccl_xml(read_file(golden("mini.xml")), "mini.xml");
+  const auto m = read_host(read_file(golden("mini.xml")));
   cr_assert(m.has_value());
   return {m->name(),
           m->source(),

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes NCCL's topology XML so that NCCL's own parser takes it (2.28.9, src/graph/xml.cc). That
+// is no XML parser: one blank between attributes, double quotes, no entities, fixed sizes.
+//
+// Only what is known is written; NCCL finds out the rest where it runs. Values that a source told
+// and no property holds are written in its own words.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <pugixml.hpp>
+#include <set>
+
+#include "base/digest.h"
+#include "base/printable.h"
+#include "topology/format/formats.h"
+
+namespace crosstie {
+namespace {
+
+using pugi::xml_node;
+
+// What NCCL's parser holds. Strings are of 256 bytes with the zero at their end.
+constexpr size_t kMostElements = 256;
+constexpr size_t kMostAttributes = 16;
+constexpr size_t kMostChildren = 128;
+constexpr size_t kMostText = 254;
+
+constexpr std::string_view kNvswitchClass = "0x068000";
+constexpr std::string_view kCpuClass = "0x068001";
+
+// What had to be invented, and what no element could say.
+struct Notes {
+  std::vector<std::string> invented;
+  std::set<std::string> left_out;
+};
+
+template <class T>
+bool is_told(const Property<T>& property) {
+  return property && property->from != Provenance::assumed;
+}
+
+std::string class_text(const Device& d) {
+  if (d.pci_class) return fmt::format("{:#08x}", d.pci_class->value);
+  switch (d.kind) {
+    case DeviceKind::gpu:
+      return "0x030200";
+    case DeviceKind::nic:
+      return "0x020000";
+    case DeviceKind::nvswitch:
+      return std::string(kNvswitchClass);
+    default:
+      return "0x060400";
+  }
+}
+
+// In the source's words; empty where it used none.
+std::string own_words(const xml_node& node, const Device& d, const char* attribute) {
+  const auto told = d.attributes.find(fmt::format("{}.{}", node.name(), attribute));
+  return told == d.attributes.end() ? "" : told->second;
+}
+
+void put(xml_node node, const char* attribute, std::string_view text) {
+  node.append_attribute(attribute) = std::string(text).c_str();
+}
+
+// An attribute that says nothing is told as well, as an empty link_speed is.
+void put(xml_node node, const Device& d, const char* attribute, const std::string& text) {
+  if (!text.empty())
+    put(node, attribute, text);
+  else if (d.attributes.contains(fmt::format("{}.{}", node.name(), attribute)))
+    put(node, attribute, own_words(node, d, attribute));
+}
+
+void put_rest(xml_node node, const Device& d) {
+  const std::string prefix = fmt::format("{}.", node.name());
+  for (const auto& [key, text] : d.attributes)
+    if (key.starts_with(prefix) && !node.attribute(key.c_str() + prefix.size()))
+      put(node, key.c_str() + prefix.size(), text);
+}
+
+template <class T>
+std::string number(const Property<T>& property) {
+  return is_told(property) ? fmt::format("{:d}", property->value) : "";
+}
+
+// The cpu elements of one host, or of the hosts of one Machine.
+class MachineWriter {
+ public:
+  MachineWriter(const Machine& machine, xml_node system, Notes& notes)
+      : machine_(machine), system_(system), notes_(notes), links_(machine.devices().size()) {
+    for (const Link& link : machine.links_as_nccl_takes_them()) {
+      links_[link.a].push_back(link);
+      links_[link.b].push_back({link.b, link.a, link.type, link.count, link.bandwidth});
+    }
+    children_.resize(machine.devices().size());
+    give_addresses();
+  }
+
+  // host_hashes: of the Machine's hosts; empty: as it was told.
+  void write(const std::vector<std::string>& host_hashes) {
+    for (uint32_t i = 0; i < machine_.devices().size(); i++)
+      if (device(i).kind == DeviceKind::numa)
+        add_numa(i, host_hashes.empty() ? "" : host_hashes[device(i).host]);
+  }
+
+ private:
+  const Device& device(uint32_t i) const { return machine_.devices()[i]; }
+  void give_addresses();
+  void add_numa(uint32_t i, const std::string& host_hash);
+  void add_children(xml_node node, uint32_t i);
+  void add_pci(xml_node parent, uint32_t i);
+  void add_pcie_link(xml_node pci, const Device& d);
+  void add_gpu(xml_node pci, uint32_t i);
+  void add_link(xml_node gpu, const Link& link);
+  void add_bundle(xml_node gpu, const Link& link);
+  void add_nic(xml_node parent, uint32_t i);
+  void add_port(xml_node nic, uint32_t i);
+  void add_pci_links(xml_node pci, uint32_t i);
+  void add_elements(xml_node node, const Device& d, bool beneath_gpu);
+  void leave_out(std::string what) { notes_.left_out.insert(std::move(what)); }
+
+  const Machine& machine_;
+  xml_node system_;
+  Notes& notes_;
+  std::vector<std::vector<Link>> links_;  // by device, which is their end `a`
+  std::vector<std::vector<uint32_t>> children_;
+  std::vector<std::string> addresses_;
+};
+
+// Elements refer to each other by bus id, so that each has one.
+void MachineWriter::give_addresses() {
+  std::set<Bdf> used;
+  for (const Device& d : machine_.devices())
+    if (d.identity.bdf) used.insert(*d.identity.bdf);
+  uint32_t next = 0;
+  for (uint32_t i = 0; i < machine_.devices().size(); i++) {
+    const Device& d = device(i);
+    if (d.parent != kNoDevice) children_[d.parent].push_back(i);
+    const bool on_pci = d.kind == DeviceKind::gpu || d.kind == DeviceKind::pci_switch ||
+                        d.kind == DeviceKind::nvswitch ||
+                        (d.kind == DeviceKind::nic && d.pcie_speed);
+    std::optional<Bdf> bdf = d.identity.bdf;
+    while (on_pci && !bdf && !d.attributes.contains("pci.busid")) {
+      const Bdf free{0xffff - (next >> 13), static_cast<uint8_t>(next >> 5),
+                     static_cast<uint8_t>(next & 0x1f), 0};
+      next++;
+      if (!used.insert(free).second) continue;
+      bdf = free;
+      notes_.invented.push_back(fmt::format("{} of {}", to_text(free), d.label));
+    }
+    addresses_.push_back(bdf ? to_text(*bdf) : "");
+  }
+}
+
+void MachineWriter::add_numa(uint32_t i, const std::string& host_hash) {
+  const Device& d = device(i);
+  xml_node cpu = system_.append_child("cpu");
+  put(cpu, d, "host_hash", host_hash);
+  put(cpu, "numaid", d.identity.number ? std::to_string(*d.identity.number) : "-1");
+  put(cpu, d, "affinity", "");
+  if (is_told(d.cpu)) {
+    const CpuModel& model = d.cpu->value;
+    put(cpu, d, "arch", model.arch);
+    put(cpu, d, "vendor", model.vendor);
+    const bool x86 = model.arch == "x86_64";
+    const std::string family = own_words(cpu, d, "familyid");
+    if (x86 || model.family != 0)
+      put(cpu, "familyid", family.empty() ? std::to_string(model.family) : family);
+    if (x86 || model.model != 0) put(cpu, "modelid", std::to_string(model.model));
+  }
+  put_rest(cpu, d);
+  add_children(cpu, i);
+  add_elements(cpu, d, false);
+}
+
+void MachineWriter::add_children(xml_node node, uint32_t i) {
+  for (const uint32_t child : children_[i]) {
+    const Device& d = device(child);
+    const bool is_partition = d.kind == DeviceKind::gpu && device(i).kind == DeviceKind::gpu &&
+                              d.identity.bdf == device(i).identity.bdf;
+    if (is_partition)
+      leave_out(fmt::format("{}, a partition of {}", d.label, device(i).label));
+    else if (d.kind == DeviceKind::nic && !d.pcie_speed)
+      add_nic(node, child);
+    else if (d.kind != DeviceKind::port)
+      add_pci(node, child);
+  }
+}
+
+void MachineWriter::add_pci(xml_node parent, uint32_t i) {
+  const Device& d = device(i);
+  xml_node pci = parent.append_child("pci");
+  put(pci, d, "busid", addresses_[i]);
+  const bool only_address_told = d.kind == DeviceKind::pci_switch && d.identity.bdf && !d.pci_class;
+  put(pci, d, "class", only_address_told ? "" : class_text(d));
+  if (is_told(d.pci_ids)) {
+    const PciIds& ids = d.pci_ids->value;
+    put(pci, "vendor", fmt::format("{:#06x}", ids.vendor));
+    put(pci, "device", fmt::format("{:#06x}", ids.device));
+    put(pci, "subsystem_vendor", fmt::format("{:#06x}", ids.subsystem_vendor));
+    put(pci, "subsystem_device", fmt::format("{:#06x}", ids.subsystem_device));
+  }
+  add_pcie_link(pci, d);
+  put_rest(pci, d);
+  if (d.kind == DeviceKind::gpu) add_gpu(pci, i);
+  if (d.kind == DeviceKind::nic) add_nic(pci, i);
+  add_pci_links(pci, i);
+  add_children(pci, i);
+  add_elements(pci, d, false);
+}
+
+// NCCL reads what is missing from sysfs; of a device that is not there it must be told something,
+// and it takes these for unknown.
+void MachineWriter::add_pcie_link(xml_node pci, const Device& d) {
+  const bool knows_speed = is_told(d.pcie_speed), knows_lanes = is_told(d.pcie_lanes);
+  put(pci, d, "link_speed",
+      knows_speed ? fmt::format("{:.1f} GT/s PCIe", d.pcie_speed->value) : "");
+  put(pci, d, "link_width", number(d.pcie_lanes));
+  if (d.identity.bdf) return;
+  if (!knows_speed && !pci.attribute("link_speed")) put(pci, "link_speed", "");
+  if (!knows_lanes && !pci.attribute("link_width")) put(pci, "link_width", "0");
+}
+
+void MachineWriter::add_gpu(xml_node pci, uint32_t i) {
+  const Device& d = device(i);
+  xml_node gpu = pci.append_child("gpu");
+  put(gpu, d, "dev", number(d.index));
+  put(gpu, d, "sm", number(d.compute_capability));
+  put(gpu, d, "rank", "");
+  put(gpu, d, "gdr", number(d.gpu_direct));
+  put_rest(gpu, d);
+  for (const Link& link : links_[i]) add_link(gpu, link);
+  add_elements(gpu, d, true);
+  // Of a GPU that nobody looked at, files tell no more than the PCI function.
+  if (!gpu.first_attribute() && !gpu.first_child()) pci.remove_child(gpu);
+}
+
+void MachineWriter::add_link(xml_node gpu, const Link& link) {
+  if (link.type == LinkType::nvlink || link.type == LinkType::xgmi) return add_bundle(gpu, link);
+  if (link.type != LinkType::c2c) return;
+  if (!link.bandwidth)
+    return leave_out(
+        fmt::format("the C2C link of {}, whose speed is not known", device(link.a).label));
+  xml_node c2c = gpu.append_child("c2c");
+  const double each = link.bandwidth->value.bytes_per_second / link.count / 1e6;
+  put(c2c, "bw", std::to_string(std::llround(each)));
+  put(c2c, "count", std::to_string(link.count));
+}
+
+void MachineWriter::add_bundle(xml_node gpu, const Link& link) {
+  const Device& other = device(link.b);
+  xml_node bundle = gpu.append_child(std::string(name(link.type)).c_str());
+  const bool to_cpu = other.kind == DeviceKind::numa;
+  if (!to_cpu) put(bundle, "target", addresses_[link.b]);
+  put(bundle, "count", std::to_string(link.count));
+  put(bundle, "tclass", to_cpu ? std::string(kCpuClass) : class_text(other));
+}
+
+// Beneath a NUMA node or a bridge, or the NIC's own PCI function.
+void MachineWriter::add_nic(xml_node parent, uint32_t i) {
+  const auto is_port = [&](uint32_t child) { return device(child).kind == DeviceKind::port; };
+  if (std::ranges::none_of(children_[i], is_port)) return;
+  xml_node nic = parent.append_child("nic");
+  put_rest(nic, device(i));
+  for (const uint32_t child : children_[i])
+    if (is_port(child)) add_port(nic, child);
+  if (!device(i).pcie_speed) add_elements(nic, device(i), false);
+}
+
+void MachineWriter::add_port(xml_node nic, uint32_t i) {
+  const Device& d = device(i);
+  xml_node net = nic.append_child("net");
+  put(net, d, "name", d.identity.name.empty() ? d.label : d.identity.name);
+  put(net, d, "dev", number(d.index));
+  if (is_told(d.latency))
+    put(net, "latency", fmt::format("{:.6g}", d.latency->value.count() * 1e6));
+  for (const Link& link : links_[i])
+    if (link.type == LinkType::net && link.bandwidth && is_told(link.bandwidth))
+      put(net, "speed",
+          std::to_string(std::llround(link.bandwidth->value.bytes_per_second * 8 / 1e6)));
+  put(net, "port", std::to_string(d.identity.number.value_or(0)));
+  put(net, d, "guid", d.identity.guid ? fmt::format("{:#x}", *d.identity.guid) : "");
+  put(net, d, "gdr", number(d.gpu_direct));
+  put(net, d, "rail", number(d.rail));
+  put_rest(net, d);
+  add_elements(net, d, false);
+}
+
+// What joins the two switches of one chip.
+void MachineWriter::add_pci_links(xml_node pci, uint32_t i) {
+  for (const Link& link : links_[i])
+    if (link.type == LinkType::local && device(i).kind == DeviceKind::pci_switch &&
+        device(link.b).kind == DeviceKind::pci_switch)
+      put(pci.append_child("pcilink"), "target", addresses_[link.b]);
+}
+
+// A second gpu element of a function stands beside the first, all else that is kept of a GPU in it.
+void MachineWriter::add_elements(xml_node node, const Device& d, bool beneath_gpu) {
+  for (const std::string& text : d.elements) {
+    const bool is_gpu =
+        text.starts_with("<gpu ") || text.starts_with("<gpu/") || text.starts_with("<gpu>");
+    if (d.kind == DeviceKind::gpu && beneath_gpu == is_gpu) continue;
+    if (!node.append_buffer(text.data(), text.size()))
+      leave_out(fmt::format("an element of {} that is no XML", d.label));
+  }
+}
+
+// Walks what was written and puts it in NCCL's spelling.
+class Spelling {
+ public:
+  Status add(const xml_node& node, int depth) {
+    elements_++;
+    if (const Status right = check_name(node.name()); !right) return right;
+    text_ += fmt::format("{:{}}<{}", "", 2 * depth, node.name());
+    if (const Status right = add_attributes(node); !right) return right;
+    if (!node.first_child()) {
+      text_ += "/>\n";
+      return {};
+    }
+    text_ += ">\n";
+    if (const Status right = add_children(node, depth + 1); !right) return right;
+    text_ += fmt::format("{:{}}</{}>\n", "", 2 * depth, node.name());
+    return {};
+  }
+  size_t elements() const { return elements_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  static Status too_many(const xml_node& node, size_t have, std::string_view what, size_t most) {
+    return fail(Code::unsupported, "a <{}> has {} {}; NCCL's parser takes {} at most", node.name(),
+                have, what, most);
+  }
+
+  Status add_attributes(const xml_node& node) {
+    size_t count = 0;
+    for (const auto& attribute : node.attributes()) {
+      count++;
+      if (const Status right = check_name(attribute.name()); !right) return right;
+      if (const Status right = check_text(node, attribute); !right) return right;
+      text_ += fmt::format(" {}=\"{}\"", attribute.name(), attribute.value());
+    }
+    return count > kMostAttributes ? too_many(node, count, "attributes", kMostAttributes)
+                                   : Status();
+  }
+
+  static Status check_name(std::string_view name) {
+    const bool plain = std::ranges::all_of(
+        name, [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); });
+    if (plain && name.size() <= kMostText) return {};
+    return fail(Code::unsupported, "NCCL's parser does not take the name {}", printable(name));
+  }
+
+  static Status check_text(const xml_node& node, const pugi::xml_attribute& attribute) {
+    const std::string_view text = attribute.value();
+    const bool plain = std::ranges::all_of(text, [](char c) {
+      return c >= ' ' && c <= '~' && c != '"' && c != '<' && c != '>' && c != '&';
+    });
+    if (!plain)
+      return fail(Code::unsupported,
+                  "<{}>: {}=\"{}\" has a character that NCCL's parser does not take; rename it",
+                  node.name(), attribute.name(), printable(text));
+    if (text.size() > kMostText)
+      return fail(Code::unsupported, "<{}>: {} has {} characters; NCCL's parser takes {} at most",
+                  node.name(), attribute.name(), text.size(), kMostText);
+    return {};
+  }
+
+  Status add_children(const xml_node& node, int depth) {
+    size_t count = 0;
+    for (const xml_node& child : node.children()) {
+      if (child.type() != pugi::node_element)
+        return fail(Code::unsupported, "a <{}> holds text, which NCCL's parser does not take",
+                    node.name());
+      count++;
+      if (const Status right = add(child, depth); !right) return right;
+    }
+    return count > kMostChildren ? too_many(node, count, "elements", kMostChildren) : Status();
+  }
+
+  std::string text_;
+  size_t elements_ = 0;
+};
+
+std::string told_hash(const Machine& machine, uint32_t host) {
+  for (const Device& d : machine.devices())
+    if (d.kind == DeviceKind::numa && d.host == host)
+      if (const auto told = d.attributes.find("cpu.host_hash"); told != d.attributes.end())
+        return told->second;
+  return {};
+}
+
+uint32_t hosts_of(const Machine& machine) {
+  uint32_t count = 1;
+  for (const Device& d : machine.devices()) count = std::max(count, d.host + 1);
+  return count;
+}
+
+// One for each host of a domain: that which a file told, or one of its name.
+std::vector<std::string> host_hashes(const Host& host, std::set<std::string>& used) {
+  std::vector<std::string> out;
+  for (uint32_t i = 0; i < hosts_of(*host.machine); i++) {
+    std::string hash = told_hash(*host.machine, i);
+    for (uint32_t round = 0; hash.empty() || !used.insert(hash).second; round++)
+      hash = fmt::format("{:#018x}", Digest().add(host.name).add(i).add(round).value());
+    out.push_back(hash);
+  }
+  return out;
+}
+
+Status expect_one_domain(const Topology& topology) {
+  if (topology.hosts.empty()) return fail(Code::invalid, "there is no host to write");
+  for (const Host& host : topology.hosts)
+    if (topology.hosts.size() > 1 &&
+        (host.domain.empty() || host.domain != topology.hosts[0].domain))
+      return fail(Code::unsupported,
+                  "NCCL's XML describes one host, or the hosts of one NVLink domain, and these are "
+                  "{} hosts of none or several; write one of them",
+                  topology.hosts.size());
+  return {};
+}
+
+// RCCL's dialect has version 2, and NCCL takes none but 1.
+bool is_for_rccl(const Topology& topology) {
+  for (const Host& host : topology.hosts) {
+    for (const Device& d : host.machine->devices())
+      if (d.attributes.contains("gpu.gcn")) return true;
+    for (const Link& link : host.machine->links())
+      if (link.type == LinkType::xgmi) return true;
+  }
+  return false;
+}
+
+std::string comment(const Notes& notes) {
+  std::string out;
+  if (!notes.invented.empty())
+    out += fmt::format("Bus ids that nobody told and that are invented here: {}.\n",
+                       fmt::join(notes.invented, ", "));
+  if (!notes.left_out.empty())
+    out += fmt::format("Left out, as NCCL's XML has no words for it: {}.\n",
+                       fmt::join(notes.left_out, ", "));
+  if (out.empty()) return out;
+  std::ranges::replace_if(
+      out, [](char c) { return c != '\n' && (c < ' ' || c > '~' || c == '-' || c == '>'); }, '_');
+  return fmt::format("<!-- {} -->\n", std::string_view(out).substr(0, out.size() - 1));
+}
+
+}  // namespace
+
+Result<std::string> nccl_xml_text(const Topology& topology) {
+  if (const Status right = expect_one_domain(topology); !right) return pass(right);
+  pugi::xml_document document;
+  xml_node system = document.append_child("system");
+  const bool rccl = is_for_rccl(topology);
+  put(system, "version", rccl ? "2" : "1");
+  const Host& first = topology.hosts[0];
+  put(system, "name", first.domain.empty() ? first.machine->name() : first.domain);
+  Notes notes;
+  std::set<std::string> used;
+  for (const Host& host : topology.hosts) {
+    const bool several = topology.hosts.size() > 1 || hosts_of(*host.machine) > 1;
+    MachineWriter writer(*host.machine, system, notes);
+    writer.write(several ? host_hashes(host, used) : std::vector<std::string>());
+  }
+  Spelling spelling;
+  if (const Status right = spelling.add(system, 0); !right) return pass(right);
+  if (spelling.elements() > kMostElements && !rccl)
+    return fail(Code::unsupported, "has {} elements; NCCL's parser takes {} of a file at most",
+                spelling.elements(), kMostElements);
+  return comment(notes) + spelling.text();
+}
+
+}  // namespace crosstie
