@@ -256,15 +256,21 @@ void MachineWriter::add_bundle(xml_node gpu, const Link& link) {
   put(bundle, "tclass", to_cpu ? std::string(kCpuClass) : class_text(other));
 }
 
-// Beneath a NUMA node or a bridge, or the NIC's own PCI function.
+// Beneath a NUMA node or a bridge, or the NIC's own PCI function. Those that are no PCI functions
+// share an element.
 void MachineWriter::add_nic(xml_node parent, uint32_t i) {
   const auto is_port = [&](uint32_t child) { return device(child).kind == DeviceKind::port; };
   if (std::ranges::none_of(children_[i], is_port)) return;
-  xml_node nic = parent.append_child("nic");
-  put_rest(nic, device(i));
+  const Device& d = device(i);
+  xml_node nic = parent.last_child();
+  const bool shared = std::string_view(nic.name()) == "nic" && !nic.first_attribute() &&
+                      std::string_view(nic.last_child().name()) == "net" && d.attributes.empty() &&
+                      d.elements.empty();
+  if (!shared) nic = parent.append_child("nic");
+  put_rest(nic, d);
   for (const uint32_t child : children_[i])
     if (is_port(child)) add_port(nic, child);
-  if (!device(i).pcie_speed) add_elements(nic, device(i), false);
+  if (!d.pcie_speed) add_elements(nic, d, false);
 }
 
 void MachineWriter::add_port(xml_node nic, uint32_t i) {

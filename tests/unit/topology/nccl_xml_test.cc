@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's XML both ways: what files get wrong and NCCL believes, several hosts, what is kept for
+// writing again, and the spelling that NCCL's own parser takes.
+#include <criterion/criterion.h>
+
+#include "knobs.h"
+#include "one_host.h"
+#include "topology/builder.h"
+#include "topology/path.h"
+
+using namespace crosstie;
+using namespace crosstie::test;
+
+namespace {
+
+std::string system_of(const std::string& inside) {
+  return "<system version=\"1\">" + inside + "</system>";
+}
+std::string cpu(int numa, const std::string& inside, const std::string& attributes = "") {
+  return fmt::format(
+      "<cpu numaid=\"{}\" arch=\"x86_64\" vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"143\" "
+      "{}>{}</cpu>",
+      numa, attributes, inside);
+}
+std::string pci(const std::string& busid, const char* kind, const std::string& inside,
+                const char* link = "link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"") {
+  return fmt::format("<pci busid=\"{}\" class=\"{}\" {}>{}</pci>", busid, kind, link, inside);
+}
+std::string gpu(int n, const std::string& links = "", int sm = 90) {
+  return pci(
+      fmt::format("0000:{:02x}:00.0", 0x10 + n), "0x030200",
+      fmt::format("<gpu dev=\"{}\" sm=\"{}\" rank=\"{}\" gdr=\"1\">{}</gpu>", n, sm, n, links));
+}
+std::string nvlink(int to, int count) {
+  return fmt::format("<nvlink target=\"0000:{:02x}:00.0\" count=\"{}\" tclass=\"0x030200\"/>",
+                     0x10 + to, count);
+}
+std::string to_switch(int count) {
+  return fmt::format("<nvlink target=\"0000:fe:00.0\" count=\"{}\" tclass=\"0x068000\"/>", count);
+}
+std::string net(const std::string& name, const std::string& attributes) {
+  return fmt::format("<nic><net name=\"{}\" dev=\"0\" port=\"1\" {}/></nic>", name, attributes);
+}
+
+Machine read(const std::string& text) {
+  auto machine = read_host(text);
+  cr_assert(machine.has_value(), "%s", machine ? "" : machine.error().text.c_str());
+  return std::move(*machine);
+}
+Topology read_all(const std::string& text) {
+  auto topology = read_nccl_xml(text, "test");
+  cr_assert(topology.has_value(), "%s", topology ? "" : topology.error().text.c_str());
+  return std::move(*topology);
+}
+std::string written(const Topology& topology) {
+  const auto text = nccl_xml_text(topology);
+  cr_assert(text.has_value(), "%s", text ? "" : text.error().text.c_str());
+  return *text;
+}
+std::string refused(const Topology& topology) {
+  const auto text = nccl_xml_text(topology);
+  cr_assert_not(text.has_value());
+  return text.error().text;
+}
+
+Path path(const Machine& m, Paths::View view, std::string_view from, std::string_view to) {
+  const auto index = [&](std::string_view label) {
+    const Device* const d = find(m, label);
+    cr_assert(d != nullptr, "%s", std::string(label).c_str());
+    return static_cast<uint32_t>(d - m.devices().data());
+  };
+  return Paths(m, view).between(index(from), index(to));
+}
+void expect(const Machine& m, Paths::View view, std::string_view from, std::string_view to,
+            PathClass type, double gigabytes) {
+  const Path found = path(m, view, from, to);
+  cr_assert(
+      found.type == type && std::abs(found.bandwidth.bytes_per_second / 1e9 - gigabytes) < 1e-3,
+      "%s %g", std::string(name(found.type)).c_str(), found.bandwidth.bytes_per_second / 1e9);
+}
+
+bool same(const Link& a, const Link& b) {
+  return a.a == b.a && a.b == b.b && a.type == b.type && a.count == b.count &&
+         a.bandwidth.has_value() == b.bandwidth.has_value() &&
+         (!a.bandwidth ||
+          std::abs(a.bandwidth->value.bytes_per_second - b.bandwidth->value.bytes_per_second) < 1);
+}
+bool same(const Identity& a, const Identity& b) {
+  return a.bdf == b.bdf && a.guid == b.guid && a.number == b.number && a.name == b.name;
+}
+
+// What differs; empty: nothing.
+std::string difference(const Machine& a, const Machine& b) {
+  if (a.devices().size() != b.devices().size()) return "another number of devices";
+  for (size_t i = 0; i < a.devices().size(); i++) {
+    const Device &one = a.devices()[i], &other = b.devices()[i];
+    bool equal = one.kind == other.kind && one.parent == other.parent && one.label == other.label &&
+                 same(one.identity, other.identity) && one.attributes == other.attributes &&
+                 one.elements == other.elements;
+    for_each_field([&](const auto& field) { equal &= one.*field.member == other.*field.member; });
+    if (!equal) return one.label + " is another";
+  }
+  const auto same_links = [](std::span<const Link> one, std::span<const Link> other) {
+    return std::ranges::equal(one, other, [](const Link& x, const Link& y) { return same(x, y); });
+  };
+  if (!same_links(a.links(), b.links())) return "other links";
+  return same_links(a.nccl_links(), b.nccl_links()) ? "" : "other links for NCCL";
+}
+
+}  // namespace
+
+Test(nccl_xml_traps, an_emulated_bridge_is_no_bottleneck_but_nccl_takes_it_for_one) {
+  const Machine m = read(system_of(
+      cpu(0, pci("0000:01:00.0", "0x060400",
+                 gpu(0) + pci("0000:20:00.0", "0x020000", net("mlx5_0", "speed=\"200000\""),
+                              "link_speed=\"32.0 GT/s PCIe\" link_width=\"0\""),
+                 "link_speed=\"2.5 GT/s PCIe\" link_width=\"1\""))));
+  expect(m, Paths::View::physical, "gpu0", "numa0", PathClass::phb, 48);
+  expect(m, Paths::View::nccl, "gpu0", "numa0", PathClass::phb, 0.1875);
+  expect(m, Paths::View::nccl, "gpu0", "mlx5_0", PathClass::pix, 25);
+  cr_assert(has_gap(m, "switch0", "NCCL believes it and counts with 0.188 GB/s"));
+  cr_assert(has_gap(m, "nic0", "its PCIe width is not known"));
+  cr_assert(find(m, "switch0")->pcie_speed->value == 2.5, "what was told stays");
+}
+
+Test(nccl_xml_traps, a_slower_slot_above_a_faster_device_is_believed) {
+  const Machine m = read(system_of(cpu(0, pci("0000:01:00.0", "0x060400", gpu(0),
+                                              "link_speed=\"16.0 GT/s PCIe\" link_width=\"8\""))));
+  for (const auto view : {Paths::View::physical, Paths::View::nccl})
+    expect(m, view, "gpu0", "numa0", PathClass::phb, 12);
+  cr_assert(m.nccl_links().empty());
+}
+
+Test(nccl_xml_traps, all_links_listed_to_each_of_seven_peers_are_behind_a_switch) {
+  std::string gpus;
+  for (int i = 0; i < 8; i++) {
+    std::string links;
+    for (int peer = 0; peer < 8; peer++)
+      if (peer != i) links += nvlink(peer, 18);
+    gpus += gpu(i, links);
+  }
+  const std::string text = system_of(cpu(0, gpus));
+  const Machine m = read(text);
+  cr_assert(nvlinks(m) == 8 * 18);
+  cr_assert(m.count(DeviceKind::nvswitch) == 1);
+  cr_assert(has_gap(m, "gpu3", "tells 126 NVLinks where a GPU of its kind has 18"));
+  expect(m, Paths::View::physical, "gpu0", "gpu7", PathClass::nvl, 18 * 20.6);
+  cr_assert(path(m, Paths::View::physical, "gpu0", "gpu7").hops == 2);
+  expect(m, Paths::View::nccl, "gpu0", "gpu7", PathClass::nvl, 18 * 20.6);
+  cr_assert(path(m, Paths::View::nccl, "gpu0", "gpu7").hops == 1, "NCCL sees no switch");
+  const Machine again = read(written(read_all(text)));
+  cr_assert(difference(m, again).empty(), "%s", difference(m, again).c_str());
+}
+
+Test(nccl_xml_traps, a_mesh_within_what_gpus_have_stays_a_mesh) {
+  const Machine m = read(system_of(cpu(0, gpu(0, nvlink(1, 6) + nvlink(2, 6), 80) +
+                                              gpu(1, nvlink(0, 6) + nvlink(2, 6), 80) +
+                                              gpu(2, nvlink(0, 6) + nvlink(1, 6), 80))));
+  cr_assert(nvlinks(m) == 18 && m.count(DeviceKind::nvswitch) == 0 && m.nccl_links().empty());
+}
+
+Test(nccl_xml_traps, links_that_lead_nowhere_are_told_and_written_again) {
+  const std::string text = system_of(cpu(0, gpu(0, nvlink(0, 12) + nvlink(9, 4), 80)));
+  const Machine m = read(text);
+  cr_assert(nvlinks(m) == 0);
+  cr_assert(has_gap(m, "gpu0", "12 nvlink to its own end"));
+  cr_assert(has_gap(m, "gpu0", "nvlink to 0000:19:00.0, which is not described"));
+  const std::string again = written(read_all(text));
+  cr_assert(again.find("target=\"0000:10:00.0\" count=\"12\"") != std::string::npos);
+  cr_assert(again.find("target=\"0000:19:00.0\" count=\"4\"") != std::string::npos);
+}
+
+Test(nccl_xml_traps, a_link_that_tells_nothing_is_assumed_as_nccl_does) {
+  const std::string text = system_of(cpu(
+      0, pci("0000:10:00.0", "0x030200", "<gpu dev=\"0\"/>", "link_speed=\"\" link_width=\"0\"")));
+  for (const auto view : {Paths::View::physical, Paths::View::nccl})
+    expect(read(text), view, "gpu0", "numa0", PathClass::phb, 12);
+  cr_assert(has_gap(read(text), "gpu0", "PCIe speed and width are not known"));
+  cr_assert(written(read_all(text)).find("link_speed=\"\" link_width=\"0\"") != std::string::npos,
+            "no guess is written as a fact");
+}
+
+Test(nccl_xml_traps, a_port_of_200_terabits_was_meant_in_kilobits) {
+  const std::string text = system_of(
+      cpu(0, pci("0000:20:00.0", "0x020000", net("cxi0", "speed=\"200000000\"")) + gpu(0)));
+  const Machine m = read(text);
+  cr_assert(find(m, "cxi0")->line_rate->value == gigabits(200));
+  cr_assert(find(m, "cxi0")->line_rate->from == Provenance::assumed);
+  cr_assert(has_gap(m, "cxi0", "more than any port has; NCCL believes it"));
+  expect(m, Paths::View::physical, "numa0", "cxi0", PathClass::phb, 25);
+  expect(m, Paths::View::nccl, "numa0", "cxi0", PathClass::phb, 48);
+  cr_assert(written(read_all(text)).find("speed=\"200000000\"") != std::string::npos);
+}
+
+Test(nccl_xml_traps, thirty_two_nics_are_thirty_two) {
+  std::string nics;
+  for (int i = 0; i < 32; i++)
+    nics += pci(fmt::format("0000:{:02x}:00.0", 0x40 + i), "0x020000",
+                net(fmt::format("rdma{}", i), "speed=\"100000\" guid=\"0x7\""));
+  const std::string text = system_of(cpu(0, gpu(0) + nics));
+  cr_assert(read(text).count(DeviceKind::nic) == 32 && read(text).count(DeviceKind::port) == 32);
+  cr_assert(difference(read(text), read(written(read_all(text)))).empty());
+}
+
+Test(nccl_xml_hosts, hosts_of_a_file_are_apart_and_nvswitches_make_them_a_domain) {
+  const Topology t = read_all(read_file(golden("two-hosts.xml")));
+  cr_assert(t.hosts.size() == 2);
+  cr_assert(t.hosts[0].name == "mini-0" && t.hosts[1].name == "mini-1");
+  cr_assert(t.hosts[0].domain == "mini" && t.hosts[1].domain == "mini");
+  for (const Host& host : t.hosts) cr_assert(host.machine->count(DeviceKind::gpu) == 1);
+  const Topology again = read_all(written(t));
+  cr_assert(again.hosts.size() == 2 && again.hosts[1].domain == "mini");
+  for (size_t i = 0; i < 2; i++)
+    cr_assert(difference(*t.hosts[i].machine, *again.hosts[i].machine).empty());
+}
+
+Test(nccl_xml_hosts, hosts_that_nothing_joins_are_no_domain_and_are_not_written_as_one) {
+  const Topology t = read_all(system_of(cpu(0, gpu(0), "host_hash=\"0x1\"") + cpu(1, "") +
+                                        cpu(0, gpu(0, to_switch(18)), "host_hash=\"0x2\"")));
+  cr_assert(t.hosts.size() == 2);
+  cr_assert(t.hosts[0].machine->count(DeviceKind::numa) == 2,
+            "a cpu without a hash joins the last");
+  cr_assert(t.hosts[0].domain.empty() && t.hosts[1].domain.empty());
+  cr_assert(refused(t).find("one NVLink domain") != std::string::npos);
+}
+
+Test(nccl_xml_hosts, hosts_that_share_a_machine_get_hashes_of_their_own) {
+  Topology t = *read_synthetic("2x dgx-h100");
+  for (Host& host : t.hosts) host.domain = "rack";
+  const std::string text = written(t);
+  cr_assert(text == written(t));
+  const Topology again = read_all(text);
+  cr_assert(again.hosts.size() == 2 && again.hosts[0].domain == "rack");
+  cr_assert(again.hosts[1].machine->count(DeviceKind::gpu) == 8);
+}
+
+Test(nccl_xml_kept, what_has_no_property_is_kept_and_written_again) {
+  const std::string text = system_of(
+      cpu(0,
+          "<pci busid=\"0000:A1:00.0\" class=\"0x020700\" colour=\"red\">"
+          "<nic><net name=\"mlx5_0\" dev=\"3\" speed=\"400000\" port=\"1\" guid=\"0x0\" "
+          "maxconn=\"128\" coll=\"1\" keep=\"1\" rail=\"2\" plane=\"1\"/></nic><beam to=\"me\"/>"
+          "</pci>",
+          "affinity=\"ffff\" host_hash=\"0xab\""));
+  const Machine m = read(text);
+  const Device &port = *find(m, "mlx5_0"), &nic = *find(m, "nic0"), &node = *find(m, "numa0");
+  cr_assert(port.attributes.at("net.maxconn") == "128" && port.attributes.at("net.coll") == "1");
+  cr_assert(port.attributes.at("net.plane") == "1" && port.rail->value == 2);
+  cr_assert(port.attributes.at("net.guid") == "0x0" && !port.identity.guid);
+  cr_assert(nic.attributes.at("pci.colour") == "red" && nic.pci_class->value == 0x020700);
+  cr_assert(nic.elements == std::vector<std::string>{"<beam to=\"me\"/>"});
+  cr_assert(has_gap(m, "line 1", "<beam>") && has_gap(m, "<pci>", "colour"));
+  cr_assert(node.attributes.at("cpu.affinity") == "ffff");
+  cr_assert(node.attributes.at("cpu.host_hash") == "0xab");
+  const Machine again = read(written(read_all(text)));
+  cr_assert(difference(m, again).empty(), "%s", difference(m, again).c_str());
+}
+
+Test(nccl_xml_kept, an_amd_family_is_cpuids_and_the_files_number_is_written_again) {
+  const std::string text = system_of(
+      "<cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\" familyid=\"143\" "
+      "modelid=\"49\"/>");
+  cr_assert(find(read(text), "numa0")->cpu->value.family == 23);
+  cr_assert(written(read_all(text)).find("familyid=\"143\"") != std::string::npos);
+  Builder builder("host", "test");
+  Device node{.kind = DeviceKind::numa};
+  node.cpu = known(CpuModel{"x86_64", "AuthenticAMD", 25, 17}, Provenance::measured);
+  builder.see(node);
+  cr_assert(written(single_host(*std::move(builder).build())).find("familyid=\"25\"") !=
+            std::string::npos);
+}
+
+Test(nccl_xml_writer, has_the_spelling_that_nccls_parser_takes) {
+  const std::string text = written(read_all(read_file(golden("mini.xml"))));
+  cr_assert(
+      text.starts_with("<system version=\"1\" name=\"mini\">\n  <cpu host_hash=\"0x1\" numaid="));
+  for (const char* bad : {"'", "&", " />", "<?", "\" \"", "=\"\"\"", "\t"})
+    cr_assert(text.find(bad) == std::string::npos, "%s", bad);
+  cr_assert(text.find("link_speed=\"32.0 GT/s PCIe\" link_width=\"16\"") != std::string::npos);
+}
+
+Test(nccl_xml_writer, invented_bus_ids_are_said_to_be) {
+  const std::string text = written(*read_synthetic("dgx-h100"));
+  cr_assert(
+      text.starts_with("<!-- Bus ids that nobody told and that are invented here: ffff:00:00.0"));
+  cr_assert(read(text).count(DeviceKind::nvswitch) == 4);
+  cr_assert(nvlinks(read(text)) == 8 * 18);
+}
+
+Test(nccl_xml_writer, what_nccls_parser_does_not_take_is_refused_by_name) {
+  const auto with_name = [](const std::string& name) {
+    return refused(read_all(system_of(cpu(0, net(name, "speed=\"1000\"")))));
+  };
+  cr_assert(with_name("a&quot;b").find("name=\"a\"b\" has a character") != std::string::npos);
+  cr_assert(with_name("a&amp;b").find("NCCL's parser does not take") != std::string::npos);
+  cr_assert(with_name(std::string(300, 'x')).find("300 characters") != std::string::npos);
+  std::string many;
+  for (int i = 0; i < 130; i++) many += pci(fmt::format("0001:{:02x}:00.0", i), "0x020000", "");
+  cr_assert(refused(read_all(system_of(cpu(0, many)))).find("has 130 elements") !=
+            std::string::npos);
+  std::string gpus;
+  for (int i = 0; i < 64; i++) gpus += gpu(i, to_switch(18));
+  cr_assert(refused(read_all(system_of(cpu(0, gpus) + cpu(1, many.substr(0, many.size() / 2)))))
+                .find("takes 256 of a file") != std::string::npos);
+  std::string attributes;
+  for (int i = 0; i < 17; i++) attributes += fmt::format(" a{}=\"1\"", i);
+  cr_assert(refused(read_all(system_of(cpu(0, "", attributes)))).find("attributes") !=
+            std::string::npos);
+}
+
+namespace {
+
+// What an XML of NCCL's can tell, drawn at random.
+class RandomMachine {
+ public:
+  explicit RandomMachine(Random& random) : random_(random), builder_("any", "test") {}
+
+  Machine make() {
+    for (uint32_t i = 0; i < 1 + below(3); i++) {
+      Device node{.kind = DeviceKind::numa};
+      node.identity.number = i;
+      node.cpu = known(CpuModel{"x86_64", "GenuineIntel", 6, static_cast<int>(below(200))},
+                       Provenance::file);
+      const uint32_t numa = builder_.see(node);
+      for (uint32_t n = below(5); n > 0; n--)
+        if (below(5) == 0)
+          add_bare_nic(numa);
+        else
+          add_pci(numa, numa, 0);
+    }
+    link_gpus();
+    return *std::move(builder_).build();
+  }
+
+ private:
+  uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
+
+  Device function(DeviceKind kind, uint32_t parent, int pci_class) {
+    Device d{.kind = kind, .parent = parent};
+    d.identity.bdf = Bdf{0, static_cast<uint8_t>(bus_ / 32), static_cast<uint8_t>(bus_ % 32), 0};
+    bus_++;
+    d.pci_class = known(pci_class, Provenance::file);
+    constexpr double kSpeeds[] = {8, 16, 32, 64};
+    if (below(8) != 0) d.pcie_speed = known(kSpeeds[below(4)], Provenance::file);
+    if (below(8) != 0) d.pcie_lanes = known(1 << below(5), Provenance::file);
+    if (below(2) != 0)
+      d.pci_ids =
+          known(PciIds{0x15b3, static_cast<uint16_t>(below(65536)), 1, 2}, Provenance::file);
+    return d;
+  }
+
+  void add_pci(uint32_t parent, uint32_t numa, int depth) {
+    const uint32_t kind = below(3);
+    if (kind == 0 && depth < 4) {
+      const uint32_t bridge = builder_.see(function(DeviceKind::pci_switch, parent, 0x060400));
+      for (uint32_t n = below(4); n > 0; n--) add_pci(bridge, numa, depth + 1);
+    } else if (kind == 1) {
+      add_nic(parent);
+    } else {
+      add_gpu(parent, numa);
+    }
+  }
+
+  void add_nic(uint32_t parent) {
+    const uint32_t nic = builder_.see(function(DeviceKind::nic, parent, 0x020000));
+    for (uint32_t i = 0; i < below(3); i++) {
+      Device port{.kind = DeviceKind::port, .parent = nic};
+      port.identity.name = fmt::format("mlx5_{}", nics_++);
+      port.identity.number = i;
+      if (below(2) != 0) port.identity.guid = 1 + below(1000);
+      if (below(4) != 0) port.line_rate = known(gigabits(100 << below(4)), Provenance::file);
+      if (below(2) != 0) port.gpu_direct = known(below(2) != 0, Provenance::file);
+      if (below(2) != 0) port.rail = known(static_cast<int>(below(8)), Provenance::file);
+      if (below(2) != 0) port.attributes["net.maxconn"] = std::to_string(below(1000));
+      builder_.see(port);
+    }
+  }
+
+  void add_bare_nic(uint32_t parent) {
+    Device bare{.kind = DeviceKind::nic, .parent = parent};
+    bare.identity.name = fmt::format("bond{}", nics_++);
+    Device port{.kind = DeviceKind::port, .parent = builder_.see(bare)};
+    port.identity.name = bare.identity.name;
+    port.identity.number = 1;
+    builder_.see(port);
+  }
+
+  void add_gpu(uint32_t parent, uint32_t numa) {
+    Device d = function(DeviceKind::gpu, parent, 0x030200);
+    d.index = known(static_cast<int>(gpus_.size()), Provenance::file);
+    d.label = fmt::format("gpu{}", gpus_.size());
+    d.compute_capability = known(90, Provenance::file);
+    gpus_.push_back(builder_.see(d));
+    if (below(4) == 0)
+      builder_.link(gpus_.back(), numa,
+                    {LinkType::c2c, 10, known(gigabytes(450), Provenance::file)});
+  }
+
+  void link_gpus() {
+    for (size_t i = 0; i < gpus_.size(); i++) {
+      if (below(2) != 0)
+        builder_.link_to_address(gpus_[i], Bdf{0, 0xfe, 0, 0}, DeviceKind::nvswitch,
+                                 {LinkType::nvlink, 1 + below(8)});
+      if (i > 0 && below(2) != 0)
+        builder_.link(gpus_[i], gpus_[below(static_cast<uint32_t>(i))],
+                      {LinkType::nvlink, 1 + below(18)});
+    }
+  }
+
+  Random& random_;
+  Builder builder_;
+  std::vector<uint32_t> gpus_;
+  uint32_t bus_ = 0, nics_ = 0;
+};
+
+}  // namespace
+
+Test(nccl_xml_writer, any_machine_is_the_same_when_written_and_read) {
+  Random random = seeded_random();
+  for (int round = 0; round < rounds(300); round++) {
+    const Machine m = RandomMachine(random).make();
+    const std::string text = written(single_host(m));
+    const Machine again = read(text);
+    cr_assert(difference(m, again).empty(), "%s\n%s", difference(m, again).c_str(), text.c_str());
+    cr_assert(written(single_host(again)) == text);
+  }
+}
