@@ -64,14 +64,17 @@ class Cluster {
   Topology finish() &&;
 
  private:
+  static constexpr size_t kNone = SIZE_MAX;
   struct Entry {
     Host host;
     std::set<std::string> marks;
   };
   const Bare& bare(const MachinePointer& machine);
   std::set<std::string> marks_of_host(const Host& host, bool shared);
-  Entry* known(const Host& host, const std::set<std::string>& marks, size_t before);
-  void see_again(Entry& entry, const Host& host);
+  void add_host(Host host, bool shared, size_t before);
+  size_t known(const Host& host, const std::set<std::string>& marks, size_t before) const;
+  void see_again(Host& known, const Host& again);
+  void mark(size_t entry, const std::set<std::string>& marks);
   std::vector<uint32_t> adopt_leaves(const std::vector<Leaf>& leaves);
   void name_apart();
   void share_machines();
@@ -97,12 +100,11 @@ std::set<std::string> Cluster::marks_of_host(const Host& host, bool shared) {
 }
 
 // Among the entries before this part's: hosts of one part are different ones.
-Cluster::Entry* Cluster::known(const Host& host, const std::set<std::string>& marks,
-                               size_t before) {
+size_t Cluster::known(const Host& host, const std::set<std::string>& marks, size_t before) const {
   if (marks.empty()) {
     const auto found = by_name_.find({host.name, host.machine->source()});
     const bool is = found != by_name_.end() && found->second < before;
-    return is && entries_[found->second].marks.empty() ? &entries_[found->second] : nullptr;
+    return is && entries_[found->second].marks.empty() ? found->second : kNone;
   }
   std::map<size_t, size_t> shared;
   for (const std::string& mark : marks)
@@ -110,29 +112,29 @@ Cluster::Entry* Cluster::known(const Host& host, const std::set<std::string>& ma
       for (const size_t i : found->second)
         if (i < before) shared[i]++;
   for (const auto& [i, count] : shared)
-    if (2 * count >= std::min(marks.size(), entries_[i].marks.size())) return &entries_[i];
-  return nullptr;
+    if (2 * count >= std::min(marks.size(), entries_[i].marks.size())) return i;
+  return kNone;
 }
 
-void Cluster::see_again(Entry& entry, const Host& host) {
-  const MachinePointer first = dress(entry.host), second = dress(host);
-  if (entry.host.domain.empty()) entry.host.domain = host.domain;
+void Cluster::see_again(Host& known, const Host& again) {
+  const MachinePointer first = dress(known), second = dress(again);
+  if (known.domain.empty()) known.domain = again.domain;
   if (first == second || same_kind(*first, *second)) return;
   Builder builder(first->name(), first->source());
   replay(*first, builder, {});
   replay(*second, builder, {});
   auto whole = std::move(builder).build();
   if (!whole) {
-    result_.gaps.push_back(
-        {host.name,
-         "what was seen of it in " + second->source() + " does not fit: " + whole.error().text,
-         "what was seen in " + first->source()});
+    result_.gaps.push_back({again.name,
+                            fmt::format("what was seen of it in {} does not fit: {}",
+                                        second->source(), whole.error().text),
+                            "what was seen in " + first->source()});
     return;
   }
   // Ports may stand in another order now.
-  if (whole->count(DeviceKind::port) != first->count(DeviceKind::port)) entry.host.leaves.clear();
-  entry.host.machine = std::make_shared<const Machine>(std::move(*whole));
-  entry.host.units.clear();
+  if (whole->count(DeviceKind::port) != first->count(DeviceKind::port)) known.leaves.clear();
+  known.machine = std::make_shared<const Machine>(std::move(*whole));
+  known.units.clear();
 }
 
 std::vector<uint32_t> Cluster::adopt_leaves(const std::vector<Leaf>& leaves) {
@@ -154,6 +156,24 @@ std::vector<uint32_t> Cluster::adopt_leaves(const std::vector<Leaf>& leaves) {
   return place;
 }
 
+void Cluster::mark(size_t entry, const std::set<std::string>& marks) {
+  for (const std::string& mark : marks)
+    if (entries_[entry].marks.insert(mark).second) by_mark_[mark].push_back(entry);
+}
+
+void Cluster::add_host(Host host, bool shared, size_t before) {
+  const auto marks = marks_of_host(host, shared);
+  size_t entry = known(host, marks, before);
+  if (entry != kNone) {
+    see_again(entries_[entry].host, host);
+  } else {
+    entry = entries_.size();
+    by_name_.emplace(std::pair(host.name, host.machine->source()), entry);
+    entries_.push_back({std::move(host), {}});
+  }
+  mark(entry, marks);
+}
+
 void Cluster::add(Topology part) {
   const auto place = adopt_leaves(part.leaves);
   std::map<const Machine*, size_t> uses;
@@ -162,14 +182,8 @@ void Cluster::add(Topology part) {
   for (Host& host : part.hosts) {
     for (uint32_t& leaf : host.leaves)
       if (leaf != kNoLeaf) leaf = place[leaf];
-    auto marks = marks_of_host(host, uses[host.machine.get()] > 1);
-    if (Entry* const entry = known(host, marks, before)) {
-      see_again(*entry, host);
-      continue;
-    }
-    for (const std::string& mark : marks) by_mark_[mark].push_back(entries_.size());
-    by_name_.emplace(std::pair(host.name, host.machine->source()), entries_.size());
-    entries_.push_back({std::move(host), std::move(marks)});
+    const bool shared = uses[host.machine.get()] > 1;
+    add_host(std::move(host), shared, before);
   }
   for (Gap& gap : part.gaps)
     if (std::ranges::find(result_.gaps, gap) == result_.gaps.end())

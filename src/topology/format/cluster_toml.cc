@@ -366,7 +366,7 @@ void Reader::say_what_is_loose() {
   }
   if (loose.empty()) return;
   const std::string others =
-      loose.size() == 1 ? "" : fmt::format(", and {} more hosts", loose.size() - 1);
+      loose.size() == 1 ? "" : fmt::format(", nor for {} more hosts", loose.size() - 1);
   topology_.gaps.push_back(
       {loose[0]->name, "to which leaf its ports on rails are cabled is not told" + others, ""});
 }
