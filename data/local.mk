@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 machine_files = \
   data/machines/dgx-a100.toml \
-  data/machines/dgx-h100.toml
+  data/machines/dgx-h100.toml \
+  data/machines/gb200-nvl72.toml
 EXTRA_DIST += $(machine_files) data/embed.awk
 
 # Built in, so that the command and the library need no installed data.

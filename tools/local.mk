@@ -4,7 +4,8 @@ tool_sources = \
   tools/command.cc tools/command.h \
   tools/config.cc \
   tools/output.cc \
-  tools/topo.cc tools/topo.h
+  tools/topo.cc tools/topo.h \
+  tools/topo_make_xml.cc
 tool_cppflags = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
 tool_libs = src/api/libcrosstie.la src/libsettings.la $(topology_libs)
 

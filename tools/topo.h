@@ -14,4 +14,7 @@ void add_input(CLI::App& verb, std::string& input);
 // Whatever the reason: what was asked for could not be looked at.
 int could_not_look(const Session& session, const Error& error);
 
+// Each adds a verb of its own.
+void add_topo_make_xml(CLI::App& topo, Session& session);
+
 }  // namespace crosstie::tools

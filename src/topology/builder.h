@@ -27,12 +27,18 @@ class Builder {
     Property<Bandwidth> bandwidth{};  // of the whole bundle
   };
   void link(uint32_t from, uint32_t to, const Bundle& bundle);
+  bool has_link(uint32_t a, uint32_t b, LinkType type) const {
+    return links_.contains(Ends{a, b, type}) || links_.contains(Ends{b, a, type});
+  }
   // To a device that may be seen later only. If it never is: an NVSwitch is taken as seen
   // (containers and VMs hide them), any other leaves a gap.
   void link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, const Bundle& bundle);
 
   void gap(uint32_t device, std::string missing, std::string assumed = {});
   void gap(std::string device, std::string missing, std::string assumed = {});
+
+  // The NVSwitches are outside the host and serve so many hosts like it.
+  void share_nvswitches(uint32_t hosts) { parts_.hosts_in_domain = hosts; }
 
   const Device& device(uint32_t index) const { return devices_[index]; }
   bool empty() const { return devices_.empty(); }

@@ -46,6 +46,7 @@ struct Identity {
   std::optional<uint64_t> guid{};    // a port's
   std::optional<uint32_t> number{};  // of a NUMA node or package in its host, of a port in its NIC
   std::string name{};                // the operating system's, as mlx5_0 or eth0
+  bool operator==(const Identity&) const = default;
 };
 
 // What CPUID tells of an x86 CPU; of others the vendor at most.
@@ -117,6 +118,7 @@ struct Device {
   // elements. Kept for who writes it again.
   std::map<std::string, std::string> attributes{};
   std::vector<std::string> elements{};
+  bool operator==(const Device&) const = default;
 };
 
 // Every property, once: what merges, compares, writes and reads them walks this table. The names

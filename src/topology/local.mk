@@ -8,8 +8,11 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/builder.cc src/topology/builder.h \
   src/topology/builder_doubts.cc \
   src/topology/builder_finish.cc \
+  src/topology/cluster.cc src/topology/cluster.h \
   src/topology/device.h \
-  src/topology/format/file.cc \
+  src/topology/domain.cc src/topology/domain.h \
+  src/topology/format/cluster_toml.cc \
+  src/topology/format/file.cc src/topology/format/file.h \
   src/topology/format/formats.h \
   src/topology/format/json.cc \
   src/topology/format/json_reader.cc \
@@ -17,15 +20,20 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/machine_toml.cc \
   src/topology/format/nccl_xml.cc \
   src/topology/format/nccl_xml_writer.cc \
+  src/topology/format/overlay_toml.cc \
   src/topology/format/synthetic.cc \
+  src/topology/format/toml.h \
   src/topology/format/tree.cc \
+  src/topology/host_names.cc src/topology/host_names.h \
   src/topology/machine.h \
+  src/topology/overlay.cc src/topology/overlay.h \
   src/topology/path.cc src/topology/path.h \
   src/topology/probe/live.cc src/topology/probe/live.h \
   src/topology/probe/nvml.cc \
   src/topology/probe/seeing.h \
   src/topology/probe/verbs.cc \
   src/topology/rates.cc src/topology/rates.h \
+  src/topology/replay.cc src/topology/replay.h \
   src/topology/topology.h \
   src/topology/validate.cc
 nodist_src_topology_libtopology_la_SOURCES = data/machines.cc

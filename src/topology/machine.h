@@ -24,6 +24,7 @@ struct Link {
   LinkType type = LinkType::pci;
   uint32_t count = 1;               // lanes of a bundle, as 18 NVLinks; not PCIe lanes
   Property<Bandwidth> bandwidth{};  // one way, of the whole bundle; none: not known, and a gap
+  bool operator==(const Link&) const = default;
 };
 
 // What could not be seen, of which device, and what is assumed instead.
@@ -31,12 +32,14 @@ struct Gap {
   std::string device;   // its label, or a name that only the source knows
   std::string missing;  // what is not known and why
   std::string assumed;  // empty: nothing
+  bool operator==(const Gap&) const = default;
 };
 
 // Two GPUs between which the driver refuses peer-to-peer access.
 struct Refusal {
   uint32_t a = 0, b = 0;  // indices of devices
   std::string why;
+  bool operator==(const Refusal&) const = default;
 };
 
 class Machine {
@@ -49,18 +52,21 @@ class Machine {
     std::vector<Link> links;
     std::vector<Gap> gaps;
     std::vector<Refusal> refusals{};
+    uint32_t hosts_in_domain = 1;  // hosts like this that share NVSwitches when all are there
     // What NCCL takes for true where it is misled: in place of the one of `links` with these ends
     // and type, or beside them. Without a bandwidth: it knows of no such link.
     std::vector<Link> nccl_links{};
   };
   explicit Machine(Parts parts) : parts_(std::move(parts)) {}
 
+  const Parts& parts() const { return parts_; }  // to make another that differs in little
   const std::string& name() const { return parts_.name; }
   const std::string& source() const { return parts_.source; }
   std::span<const Device> devices() const { return parts_.devices; }
   std::span<const Link> links() const { return parts_.links; }
   std::span<const Gap> gaps() const { return parts_.gaps; }
   std::span<const Refusal> refusals() const { return parts_.refusals; }
+  uint32_t hosts_in_domain() const { return parts_.hosts_in_domain; }
   std::span<const Link> nccl_links() const { return parts_.nccl_links; }
   // `links` with what NCCL takes instead, ascending by ends and type.
   std::vector<Link> links_as_nccl_takes_them() const;
@@ -69,6 +75,9 @@ class Machine {
  private:
   Parts parts_;
 };
+
+// Of one kind: all the same but the name and the source.
+bool same_kind(const Machine& a, const Machine& b);
 
 // Every promise that a Machine makes to its readers; the error names the first one broken.
 Status validate(const Machine& machine);

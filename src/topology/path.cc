@@ -260,6 +260,7 @@ void Paths::reach_ports() {
 // By the GPU that the port serves, where that one is near it and we have NVLink to it. Only on the
 // way out: NCCL receives at the GPU that is meant.
 void Paths::relay(uint32_t gpu, uint32_t port) {
+  if (machine_.devices()[port].host != machine_.devices()[gpu].host) return;
   const uint32_t peer = local_gpu(port);
   if (peer == gpu || peer == kNoDevice) return;
   const Path own = path(gpu, port), of_peer = path(peer, port);

@@ -135,6 +135,13 @@ Status validate(const Machine& machine) {
   return check_gaps(machine);
 }
 
+bool same_kind(const Machine& a, const Machine& b) {
+  return std::ranges::equal(a.devices(), b.devices()) && std::ranges::equal(a.links(), b.links()) &&
+         std::ranges::equal(a.gaps(), b.gaps()) && std::ranges::equal(a.refusals(), b.refusals()) &&
+         std::ranges::equal(a.nccl_links(), b.nccl_links()) &&
+         a.hosts_in_domain() == b.hosts_in_domain();
+}
+
 uint32_t Machine::count(DeviceKind kind) const {
   uint32_t n = 0;
   for (const Device& d : devices()) n += d.kind == kind;

@@ -23,6 +23,7 @@ struct Row {
   std::string_view also;
 };
 constexpr Row kRows[] = {
+    {"cluster_toml", 500, "tests/golden/*.toml"},
     {"json", 2000, "tests/golden/*.json"},
     {"nccl_xml", 20000, "tests/golden/*.xml"},
     {"machine_toml", 10000,

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/handle.h"
+#include "topology/format/file.h"
 #include "topology/format/formats.h"
 
 namespace crosstie {
@@ -65,21 +66,45 @@ Result<Topology> one_host(Result<Machine> machine) {
   return single_host(std::move(*machine));
 }
 
-Result<Topology> read_text(Format format, std::string_view text, const std::string& source) {
-  if (format == Format::json) return read_json(text);
-  if (format == Format::xml) return read_nccl_xml(text, source);
-  return one_host(read_machine_toml(text, source));
+Result<Topology> read_lone_machine(std::string_view text, std::string source) {
+  return one_host(read_machine_toml(text, std::move(source)));
+}
+
+template <class ReadToml>
+Result<Topology> read_file(const std::filesystem::path& file, ReadToml&& read_toml) {
+  const auto text = read_text(file);
+  if (!text) return pass(text);
+  const Format format = format_of(file, *text);
+  auto topology = format == Format::json  ? read_json(*text)
+                  : format == Format::xml ? read_nccl_xml(*text, file.native())
+                                          : read_toml(*text, file.native());
+  if (!topology) return pass(topology, file.native());
+  return topology;
 }
 
 }  // namespace
 
-Result<Topology> read_topology_file(const std::filesystem::path& file) {
-  const auto text = read_whole(file);
+Result<std::string> read_text(const std::filesystem::path& file) {
+  auto text = read_whole(file);
   if (!text) return pass(text, file.native());
   if (const Status right = expect_text(*text); !right) return pass(right, file.native());
-  auto topology = read_text(format_of(file, *text), *text, file.native());
-  if (!topology) return pass(topology, file.native());
-  return topology;
+  return text;
+}
+
+Result<Topology> read_topology_file(const std::filesystem::path& file) {
+  return read_file(file, read_toml);
+}
+
+Result<Topology> read_host_file(const std::filesystem::path& file) {
+  return read_file(file, read_lone_machine);
+}
+
+Result<Overlay> read_overlay_file(const std::filesystem::path& file) {
+  const auto text = read_text(file);
+  if (!text) return pass(text);
+  auto overlay = read_overlay_toml(*text);
+  if (!overlay) return pass(overlay, file.native());
+  return overlay;
 }
 
 }  // namespace crosstie

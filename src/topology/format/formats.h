@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "topology/overlay.h"
 #include "topology/topology.h"
 
 namespace crosstie {
@@ -25,6 +26,14 @@ Result<std::string> nccl_xml_text(const Topology& topology);
 // A machine description; data/machines/ holds ours. machine_toml.cc has
 // the schema.
 Result<Machine> read_machine_toml(std::string_view text, std::string source);
+
+// A cluster: hosts of some kinds, their rails, leaf switches and NVLink domains. cluster_toml.cc
+// has the schema. Files that it names are relative to `source`, the file that the text is from.
+Result<Topology> read_cluster_toml(std::string_view text, std::string source);
+
+// What a VM hides; overlay_toml.cc has the schema.
+Result<Overlay> read_overlay_toml(std::string_view text);
+Result<Overlay> read_overlay_file(const std::filesystem::path& file);
 
 // "dgx-h100", "2x dgx-h100": hosts of a machine that we know.
 Result<Topology> read_synthetic(std::string_view text);

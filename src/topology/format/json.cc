@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/printable.h"
+#include "topology/cluster.h"
 #include "topology/format/formats.h"
 #include "topology/format/json_values.h"
 
@@ -24,13 +25,17 @@ Json identity_json(const Identity& id) {
   return out;
 }
 
+void put_facts(Json& out, const Device& d) {
+  out["identity"] = identity_json(d.identity);
+  for_each_field([&](const auto& field) { json::put(out, field.name, d.*field.member); });
+  for (const auto& [key, value] : d.attributes) out["attributes"][printable(key)] = plain(value);
+}
+
 Json device_json(const Device& d, size_t id, size_t first, size_t machine) {
   Json out = {{"id", id}, {"machine", machine}, {"type", name(d.kind)}, {"name", plain(d.label)}};
   out["parent"] = d.parent == kNoDevice ? Json() : Json(first + d.parent);
-  out["identity"] = identity_json(d.identity);
   if (d.host != 0) out["host"] = d.host;
-  for_each_field([&](const auto& field) { json::put(out, field.name, d.*field.member); });
-  for (const auto& [key, value] : d.attributes) out["attributes"][printable(key)] = plain(value);
+  put_facts(out, d);
   for (const auto& element : d.elements) out["elements"].push_back(plain(element));
   return out;
 }
@@ -44,7 +49,8 @@ Json link_json(const Link& link, size_t first) {
   return out;
 }
 
-Json gap_json(const Gap& gap, size_t machine) {
+// `machine` is null for those of the cluster.
+Json gap_json(const Gap& gap, const Json& machine) {
   Json out = {{"machine", machine}, {"device", plain(gap.device)}, {"missing", plain(gap.missing)}};
   out["assumed"] = gap.assumed.empty() ? Json() : plain(gap.assumed);
   return out;
@@ -55,7 +61,9 @@ Json refusal_json(const Refusal& refusal, size_t first) {
 }
 
 void add_machine(Json& out, const Machine& m, size_t index) {
-  out["machines"].push_back({{"name", plain(m.name())}, {"source", plain(m.source())}});
+  Json machine = {{"name", plain(m.name())}, {"source", plain(m.source())}};
+  if (m.hosts_in_domain() > 1) machine["hosts_in_domain"] = m.hosts_in_domain();
+  out["machines"].push_back(std::move(machine));
   const size_t first = out["devices"].size();
   for (size_t i = 0; i < m.devices().size(); i++)
     out["devices"].push_back(device_json(m.devices()[i], first + i, first, index));
@@ -65,11 +73,21 @@ void add_machine(Json& out, const Machine& m, size_t index) {
     out["refusals"].push_back(refusal_json(refusal, first));
 }
 
-Json host_json(const Host& host, size_t machine) {
+// `first` is the id of the first device of the host's machine.
+Json unit_json(const Unit& unit, size_t first) {
+  Json out = {{"device", first + unit.device}};
+  Device facts;
+  wear(unit, facts);
+  put_facts(out, facts);
+  return out;
+}
+
+Json host_json(const Host& host, size_t machine, size_t first) {
   Json out = {{"name", plain(host.name)}, {"machine", machine}};
   if (!host.domain.empty()) out["domain"] = plain(host.domain);
   for (const uint32_t leaf : host.leaves)
     out["leaves"].push_back(leaf == kNoLeaf ? Json() : Json(leaf));
+  for (const Unit& unit : host.units) out["units"].push_back(unit_json(unit, first));
   return out;
 }
 
@@ -86,11 +104,14 @@ std::string json_text(const Topology& topology) {
   for (const char* list : {"machines", "hosts", "leaves", "devices", "links", "gaps", "refusals"})
     out[list] = Json::array();
   std::unordered_map<const Machine*, size_t> machines;
+  std::vector<size_t> first;
   for (const Host& host : topology.hosts) {
     const auto [known, is_new] = machines.emplace(host.machine.get(), machines.size());
+    if (is_new) first.push_back(out["devices"].size());
     if (is_new) add_machine(out, *host.machine, known->second);
-    out["hosts"].push_back(host_json(host, known->second));
+    out["hosts"].push_back(host_json(host, known->second, first[known->second]));
   }
+  for (const Gap& gap : topology.gaps) out["gaps"].push_back(gap_json(gap, Json()));
   for (const Leaf& leaf : topology.leaves) out["leaves"].push_back(leaf_json(leaf));
   // In ASCII, so that it may be shown on a terminal too.
   return out.dump(1, ' ', true) + "\n";

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/printable.h"
+#include "topology/cluster.h"
 #include "topology/format/formats.h"
 #include "topology/format/json_values.h"
 
@@ -46,6 +47,14 @@ Identity read_identity(const Value& from) {
   return id;
 }
 
+void read_facts(const Value& from, Device& d) {
+  d.identity = read_identity(from.at("identity"));
+  for_each_field([&](const auto& field) { json::read(from, field.name, d.*field.member); });
+  if (const auto attributes = from.find("attributes"))
+    for (const std::string_view key : attributes->keys())
+      d.attributes.emplace(key, attributes->at(key).text());
+}
+
 class Reader {
  public:
   explicit Reader(const Value& root) : root_(root) {}
@@ -72,10 +81,12 @@ class Reader {
   }
 
   void read_machine(const Value& from) {
-    allow(from, {"name", "source"});
+    allow(from, {"name", "source", "hosts_in_domain"});
     Machine::Parts& parts = parts_.emplace_back();
     parts.name = from.at("name").text();
     parts.source = from.at("source").text();
+    if (const auto hosts = from.find("hosts_in_domain"))
+      parts.hosts_in_domain = static_cast<uint32_t>(hosts->whole(1, kMostDevices));
   }
 
   size_t machine_of(const Value& from) const {
@@ -98,11 +109,7 @@ class Reader {
       d.parent = static_cast<uint32_t>(parent->whole(first_.back(), next_ - 1) - first_.back());
     if (const auto host = from.find("host"))
       d.host = static_cast<uint32_t>(host->whole(0, kMostDevices));
-    d.identity = read_identity(from.at("identity"));
-    for_each_field([&](const auto& field) { json::read(from, field.name, d.*field.member); });
-    if (const auto attributes = from.find("attributes"))
-      for (const std::string_view key : attributes->keys())
-        d.attributes.emplace(key, attributes->at(key).text());
+    read_facts(from, d);
     for (const Value& element : from.items("elements")) d.elements.push_back(element.text());
   }
 
@@ -133,8 +140,9 @@ class Reader {
   void read_gap(const Value& from) {
     allow(from, {"machine", "device", "missing", "assumed"});
     const auto assumed = from.find("assumed");
-    parts_[machine_of(from)].gaps.push_back({from.at("device").text(), from.at("missing").text(),
-                                             assumed ? assumed->text() : std::string()});
+    auto& gaps = from.find("machine") ? parts_[machine_of(from)].gaps : topology_.gaps;
+    gaps.push_back({from.at("device").text(), from.at("missing").text(),
+                    assumed ? assumed->text() : std::string()});
   }
 
   void read_refusal(const Value& from) {
@@ -151,12 +159,11 @@ class Reader {
         return fail(Code::invalid, "{}", valid.error().text);
       machines.push_back(std::make_shared<const Machine>(std::move(machine)));
     }
-    Topology topology;
-    for (const Value& leaf : root_.items("leaves")) topology.leaves.push_back(read_leaf(leaf));
+    for (const Value& leaf : root_.items("leaves")) topology_.leaves.push_back(read_leaf(leaf));
     for (const Value& host : root_.items("hosts"))
-      topology.hosts.push_back(read_host(host, machines, topology.leaves.size()));
-    if (topology.hosts.empty()) root_.wrong("has no hosts");
-    return topology;
+      topology_.hosts.push_back(read_host(host, machines, topology_.leaves.size()));
+    if (topology_.hosts.empty()) root_.wrong("has no hosts");
+    return std::move(topology_);
   }
 
   static Leaf read_leaf(const Value& from) {
@@ -169,8 +176,10 @@ class Reader {
 
   Host read_host(const Value& from, const std::vector<std::shared_ptr<const Machine>>& machines,
                  size_t leaves) const {
-    allow(from, {"name", "machine", "domain", "leaves"});
+    allow(from, {"name", "machine", "domain", "leaves", "units"});
     Host host{from.at("name").text(), machines[machine_of(from)]};
+    for (const Value& unit : from.items("units"))
+      host.units.push_back(read_unit(unit, machine_of(from)));
     if (const auto domain = from.find("domain")) host.domain = domain->text();
     for (const Value& leaf : from.items("leaves"))
       host.leaves.push_back(
@@ -181,7 +190,17 @@ class Reader {
     return host;
   }
 
+  // Of one host's devices, in their order.
+  Unit read_unit(const Value& from, size_t host_machine) const {
+    const auto [machine, index] = device(from.at("device"));
+    if (machine != host_machine) from.wrong("is of a device of another machine");
+    Device facts;
+    read_facts(from, facts);
+    return take_unit(index, facts);
+  }
+
   const Value& root_;
+  Topology topology_;
   std::vector<Machine::Parts> parts_;
   std::vector<int64_t> first_;  // id of each machine's first device
   int64_t next_ = 0;            // id

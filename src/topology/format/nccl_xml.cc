@@ -295,7 +295,7 @@ Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   d.identity.bdf = address(pci, "busid");
   if (!d.identity.bdf) keep(d, pci, "busid");
   if (!tells_nothing(pci.attribute("class").value()))
-    d.pci_class = known(static_cast<int>(code(pci, "class", 24)), kFile);
+    d.pci_class = known(static_cast<uint32_t>(code(pci, "class", 24)), kFile);
   if (pci.attribute("vendor"))
     d.pci_ids = known(PciIds{id(pci, "vendor"), id(pci, "device"), id(pci, "subsystem_vendor"),
                              id(pci, "subsystem_device")},

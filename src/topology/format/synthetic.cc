@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/edit_distance.h"
+#include "topology/domain.h"
 #include "topology/format/formats.h"
 
 namespace crosstie {
@@ -61,6 +62,7 @@ Result<Topology> read_synthetic(std::string_view text) {
   Topology topology;
   for (uint32_t i = 0; i < wish->hosts; i++)
     topology.hosts.push_back({host_name(known->name, i, wish->hosts), shared});
+  assume_domains(topology.hosts, known->name);
   return topology;
 }
 

@@ -3,6 +3,7 @@
 // below the tree, one line for all devices of which the same is to be said.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/printable.h"
 #include "topology/format/formats.h"
@@ -117,11 +118,11 @@ std::string names_text(std::span<const std::string_view> names) {
 }
 
 // The devices of each thing that is unsure, in the order in which it was first met.
-std::string gaps_text(const Machine& machine) {
+std::string gaps_text(std::span<const Gap> gaps) {
   std::vector<std::vector<std::string_view>> devices;
   std::vector<std::string> lines;
   std::map<std::string, size_t> known;
-  for (const Gap& gap : machine.gaps()) {
+  for (const Gap& gap : gaps) {
     const std::string what = gap.assumed.empty()
                                  ? gap.missing
                                  : fmt::format("{}; assumed: {}", gap.missing, gap.assumed);
@@ -140,6 +141,21 @@ std::string hosts_text(const Host& first, size_t count) {
   return count == 1 ? first.name : fmt::format("{}x {}", count, first.machine->name());
 }
 
+// What joins hosts.
+std::string cluster_text(const Topology& topology) {
+  std::set<std::string_view> domains;
+  for (const Host& host : topology.hosts)
+    if (!host.domain.empty()) domains.insert(host.domain);
+  std::string out;
+  if (!domains.empty())
+    out += fmt::format("NVLink domains: {}\n",
+                       printable(names_text(std::vector(domains.begin(), domains.end()))));
+  std::vector<std::string_view> leaves;
+  for (const Leaf& leaf : topology.leaves) leaves.push_back(leaf.name);
+  if (!leaves.empty()) out += fmt::format("leaf switches: {}\n", printable(names_text(leaves)));
+  return out + gaps_text(topology.gaps);
+}
+
 }  // namespace
 
 std::string tree_text(const Topology& topology) {
@@ -150,8 +166,9 @@ std::string tree_text(const Topology& topology) {
       if (topology.hosts[i + count].machine != host.machine) break;
     out += fmt::format("{}: {}{}\n", printable(hosts_text(host, count)), count == 1 ? "" : "each ",
                        summary(*host.machine));
-    out += Tree(*host.machine).text() + gaps_text(*host.machine);
+    out += Tree(*host.machine).text() + gaps_text(host.machine->gaps());
   }
+  out += cluster_text(topology);
   if (out.find('~') != std::string::npos) out += "~ assumed from the kind of link\n";
   return out;
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/overlay.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "topology/replay.h"
+
+namespace crosstie {
+namespace {
+
+constexpr uint32_t kBridge = 0x060400;  // PCI class
+
+bool on_pci(const Device& d) {
+  return d.kind == DeviceKind::pci_switch || d.kind == DeviceKind::gpu || d.kind == DeviceKind::nic;
+}
+
+bool is_assumed(const auto& property) { return property && property->from == Provenance::assumed; }
+
+class Laying {
+ public:
+  Laying(const Machine& machine, const Overlay& overlay)
+      : machine_(machine), overlay_(overlay), builder_(machine.name(), machine.source()) {}
+
+  Result<Overlaid> run();
+
+ private:
+  void find_devices();
+  std::optional<uint32_t> match(const Bdf& bdf);
+  void drop_emptied();
+  uint32_t numa(uint32_t number);
+  Status invent_switches();
+  Result<Bdf> free_address();
+  void nest_switches();
+  bool adjust(uint32_t index, Device& device);
+  void set_speed(uint32_t index, Device& device);
+  bool is_told(const Gap& gap) const;
+  void link_gpus(const std::vector<uint32_t>& seen);
+  const Overlay::Correction* correction(const Device& device) const;
+  uint32_t root_of(uint32_t index) const;
+
+  const Machine& machine_;
+  const Overlay& overlay_;
+  Builder builder_;
+  std::map<Bdf, uint32_t> by_bdf_;        // of the machine
+  std::map<uint32_t, size_t> switch_of_;  // by device that moves
+  std::map<uint32_t, uint32_t> numa_of_;  // by device right beneath a NUMA node
+  std::vector<bool> gone_;
+  std::vector<uint32_t> switches_;  // in the builder
+  std::set<Bdf> used_;
+  std::vector<Bdf> unmatched_;
+};
+
+void Laying::find_devices() {
+  for (uint32_t i = 0; i < machine_.devices().size(); i++) {
+    const Device& d = machine_.devices()[i];
+    if (!d.identity.bdf) continue;
+    used_.insert(*d.identity.bdf);
+    if (on_pci(d)) by_bdf_.emplace(*d.identity.bdf, i);
+  }
+  for (const Overlay::Switch& s : overlay_.switches)
+    if (s.bdf) used_.insert(*s.bdf);
+  for (size_t k = 0; k < overlay_.switches.size(); k++)
+    for (const Bdf& bdf : overlay_.switches[k].devices)
+      if (const auto device = match(bdf)) switch_of_[*device] = k;
+  for (const Overlay::Correction& c : overlay_.corrections)
+    if (const auto device = match(c.bdf); device && c.numa) numa_of_[root_of(*device)] = *c.numa;
+}
+
+std::optional<uint32_t> Laying::match(const Bdf& bdf) {
+  const auto found = by_bdf_.find(bdf);
+  if (found != by_bdf_.end()) return found->second;
+  const bool is_ours =
+      std::ranges::any_of(overlay_.switches, [&](const auto& s) { return s.bdf == bdf; });
+  if (!is_ours && std::ranges::find(unmatched_, bdf) == unmatched_.end()) {
+    unmatched_.push_back(bdf);
+    builder_.gap(to_text(bdf), "the overlay names it, but there is no such device", "nothing");
+  }
+  return std::nullopt;
+}
+
+uint32_t Laying::root_of(uint32_t index) const {
+  const auto devices = machine_.devices();
+  while (devices[index].parent != kNoDevice && on_pci(devices[devices[index].parent]))
+    index = devices[index].parent;
+  return index;
+}
+
+// From the leaves up: devices come after what contains them. A NUMA node of no number goes too, if
+// the overlay tells those of all its switches.
+void Laying::drop_emptied() {
+  const auto devices = machine_.devices();
+  const bool tells_numa =
+      std::ranges::all_of(overlay_.switches, [](const auto& s) { return s.numa.has_value(); });
+  std::vector<uint32_t> lost(devices.size()), kept(devices.size());
+  gone_.assign(devices.size(), false);
+  for (uint32_t i = static_cast<uint32_t>(devices.size()); i-- > 0;) {
+    const Device& d = devices[i];
+    const bool may_go = d.kind == DeviceKind::pci_switch ||
+                        (d.kind == DeviceKind::numa && !d.identity.number && tells_numa);
+    gone_[i] = may_go && lost[i] > 0 && kept[i] == 0;
+    if (d.parent != kNoDevice) (gone_[i] || switch_of_.contains(i) ? lost : kept)[d.parent]++;
+  }
+}
+
+// A node that the guest does not show has a CPU like the first that it does.
+uint32_t Laying::numa(uint32_t number) {
+  Device node{.kind = DeviceKind::numa, .label = fmt::format("numa{}", number)};
+  node.identity.number = number;
+  for (const Device& d : machine_.devices())
+    if (d.kind == DeviceKind::numa && (!node.cpu || d.identity.number == number)) {
+      node.cpu = d.cpu;
+      if (node.cpu && d.identity.number != number) node.cpu->from = Provenance::assumed;
+    }
+  return builder_.see(node);
+}
+
+Result<Bdf> Laying::free_address() {
+  for (int bus = 255; bus >= 0; bus--) {
+    const Bdf bdf{0, static_cast<uint8_t>(bus), 0, 0};
+    const auto next = used_.lower_bound(bdf);
+    if (next != used_.end() && next->domain == 0 && next->bus == bus) continue;
+    used_.insert(bdf);
+    return bdf;
+  }
+  return fail(Code::unsupported, "no PCI bus is left for the overlay's switches; give them bdf");
+}
+
+Status Laying::invent_switches() {
+  for (const Overlay::Switch& s : overlay_.switches) {
+    const auto bdf = s.bdf ? Result<Bdf>(*s.bdf) : free_address();
+    if (!bdf) return pass(bdf);
+    Device d{.kind = DeviceKind::pci_switch};
+    if (s.numa) d.parent = numa(*s.numa);
+    d.identity.bdf = *bdf;
+    d.pci_class = known(kBridge, Provenance::assumed);
+    d.pcie_speed = s.pcie_speed ? s.pcie_speed : overlay_.pcie_speed;
+    d.pcie_lanes = s.pcie_lanes ? s.pcie_lanes : overlay_.pcie_lanes;
+    switches_.push_back(builder_.see(d));
+  }
+  nest_switches();
+  return {};
+}
+
+void Laying::nest_switches() {
+  for (size_t k = 0; k < switches_.size(); k++)
+    for (const Bdf& bdf : overlay_.switches[k].devices)
+      for (size_t inner = 0; inner < switches_.size(); inner++)
+        if (overlay_.switches[inner].bdf == bdf)
+          builder_.see(
+              {.kind = DeviceKind::pci_switch, .parent = switches_[k], .identity = {.bdf = bdf}});
+}
+
+const Overlay::Correction* Laying::correction(const Device& device) const {
+  const auto found = std::ranges::find_if(overlay_.corrections, [&](const auto& c) {
+    return device.identity.bdf && c.bdf == *device.identity.bdf;
+  });
+  return found == overlay_.corrections.end() ? nullptr : &*found;
+}
+
+// What was assumed is so again by the builder, which says so, unless the overlay tells it.
+void Laying::set_speed(uint32_t index, Device& device) {
+  if (is_assumed(device.pcie_speed)) device.pcie_speed.reset();
+  if (is_assumed(device.pcie_lanes)) device.pcie_lanes.reset();
+  const Overlay::Correction* const told = correction(device);
+  if (told != nullptr && told->pcie_speed) device.pcie_speed = told->pcie_speed;
+  if (told != nullptr && told->pcie_lanes) device.pcie_lanes = told->pcie_lanes;
+  if (!device.pcie_speed) device.pcie_speed = overlay_.pcie_speed;
+  if (!device.pcie_lanes) device.pcie_lanes = overlay_.pcie_lanes;
+  if (device.kind != DeviceKind::port) return;
+  const Overlay::Correction* const card =
+      correction(machine_.devices()[machine_.devices()[index].parent]);
+  if (card != nullptr && card->line_rate) device.line_rate = card->line_rate;
+}
+
+bool Laying::adjust(uint32_t index, Device& device) {
+  if (gone_[index]) return false;
+  if (on_pci(device) || device.kind == DeviceKind::port) set_speed(index, device);
+  if (const auto to = switch_of_.find(index); to != switch_of_.end())
+    device.parent = switches_[to->second];
+  else if (const auto node = numa_of_.find(index); node != numa_of_.end())
+    device.parent = numa(node->second);
+  return true;
+}
+
+// Gaps that the overlay closes; builders open them again where it does not.
+bool Laying::is_told(const Gap& gap) const {
+  const auto device = std::ranges::find(machine_.devices(), gap.device, &Device::label);
+  if (device == machine_.devices().end()) return false;
+  const auto index = static_cast<uint32_t>(device - machine_.devices().begin());
+  if (gone_[index]) return true;
+  const bool moves = switch_of_.contains(index) || numa_of_.contains(root_of(index));
+  return gap.missing.starts_with("its PCIe ") ||
+         (moves && gap.missing.find("NUMA node") != std::string::npos) ||
+         (device->kind == DeviceKind::port && gap.missing == "its speed is not known");
+}
+
+void Laying::link_gpus(const std::vector<uint32_t>& seen) {
+  if (overlay_.links_to_switch.empty()) return;
+  std::vector<bool> has_links(seen.size());
+  for (const Link& link : machine_.links())
+    if (link.type == LinkType::nvlink) has_links[link.a] = has_links[link.b] = true;
+  std::vector<uint32_t> hubs;
+  for (size_t k = 0; k < overlay_.links_to_switch.size(); k++)
+    hubs.push_back(builder_.see({.kind = DeviceKind::nvswitch}));
+  for (uint32_t i = 0; i < seen.size(); i++)
+    if (machine_.devices()[i].kind == DeviceKind::gpu && !has_links[i])
+      for (size_t k = 0; k < hubs.size(); k++)
+        builder_.link(seen[i], hubs[k], {LinkType::nvlink, overlay_.links_to_switch[k]});
+}
+
+Result<Overlaid> Laying::run() {
+  find_devices();
+  drop_emptied();
+  if (const Status done = invent_switches(); !done) return pass(done);
+  const auto seen = replay(machine_, builder_,
+                           {[&](uint32_t index, Device& device) { return adjust(index, device); },
+                            [&](const Gap& gap) { return !is_told(gap); },
+                            {}});
+  link_gpus(seen);
+  auto machine = std::move(builder_).build();
+  if (!machine) return pass(machine, "the overlay");
+  return Overlaid{std::move(*machine), std::move(unmatched_)};
+}
+
+}  // namespace
+
+Result<Overlaid> lay_over(const Machine& machine, const Overlay& overlay) {
+  return Laying(machine, overlay).run();
+}
+
+}  // namespace crosstie

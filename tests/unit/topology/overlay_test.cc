@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/overlay.h"
+
+#include <criterion/criterion.h>
+
+#include <set>
+
+#include "machines.h"
+#include "topology/format/formats.h"
+#include "topology/path.h"
+
+using namespace crosstie;
+using namespace crosstie::test;
+
+namespace {
+
+Machine guest() {
+  const auto topology = read_topology_file(golden("guest.xml"));
+  cr_assert(topology.has_value(), "%s", topology ? "" : topology.error().text.c_str());
+  return *topology->hosts[0].machine;
+}
+
+Overlaid lay(const std::string& toml) {
+  const auto overlay = read_overlay_toml(toml);
+  cr_assert(overlay.has_value(), "%s", overlay ? "" : overlay.error().text.c_str());
+  auto laid = lay_over(guest(), *overlay);
+  cr_assert(laid.has_value(), "%s", laid ? "" : laid.error().text.c_str());
+  return std::move(*laid);
+}
+
+uint32_t index_of(const Machine& machine, std::string_view label) {
+  for (uint32_t i = 0; i < machine.devices().size(); i++)
+    if (machine.devices()[i].label == label) return i;
+  cr_assert(false, "no device %s", std::string(label).c_str());
+  return 0;
+}
+
+Path between(const Machine& machine, const std::string& a, const std::string& b) {
+  return Paths(machine, Paths::View::physical).between(index_of(machine, a), index_of(machine, b));
+}
+
+}  // namespace
+
+Test(overlay, a_guest_alone_tells_no_distance_from_another) {
+  const Machine machine = guest();
+  const Paths paths(machine, Paths::View::physical);
+  std::set<PathClass> classes;
+  for (int gpu = 0; gpu < 8; gpu++)
+    for (int nic = 0; nic < 8; nic++)
+      classes.insert(paths
+                         .between(index_of(machine, fmt::format("gpu{}", gpu)),
+                                  index_of(machine, fmt::format("mlx5_{}", nic)))
+                         .type);
+  cr_assert(classes == std::set{PathClass::phb});
+}
+
+Test(overlay, switches_pair_gpus_with_their_nics) {
+  const Overlaid laid = lay(read_file(golden("guest.overlay.toml")));
+  cr_assert(laid.unmatched.empty());
+  for (int i = 0; i < 8; i++) {
+    const std::string gpu = fmt::format("gpu{}", i);
+    cr_assert(between(laid.machine, gpu, fmt::format("mlx5_{}", i)).type == PathClass::pix);
+    cr_assert(between(laid.machine, gpu, fmt::format("mlx5_{}", (i + 4) % 8)).type ==
+              PathClass::sys);
+  }
+  cr_assert(laid.machine.count(DeviceKind::pci_switch) == 4, "root ports left empty are gone");
+  cr_assert(laid.machine.count(DeviceKind::numa) == 2, "the two that are told");
+  cr_assert(find_link(laid.machine, "gpu7", "nvswitch0")->count == 18);
+}
+
+Test(overlay, an_invented_switch_has_an_address_of_its_own) {
+  const Overlaid laid = lay(read_file(golden("guest.overlay.toml")));
+  std::set<Bdf> addresses;
+  for (const Device& d : laid.machine.devices())
+    if (d.identity.bdf) cr_assert(addresses.insert(*d.identity.bdf).second);
+  cr_assert(addresses.size() == 20);
+}
+
+Test(overlay, addresses_that_the_guest_does_not_have_are_listed) {
+  const Overlaid laid = lay(read_file(golden("host-addresses.overlay.toml")));
+  cr_assert(laid.unmatched ==
+            (std::vector<Bdf>{{0, 0x18, 0, 0}, {0, 0x19, 0, 0}, {0, 0x5e, 0, 0}}));
+  cr_assert(has_gap(laid.machine, "0000:18:00.0", "no such device"));
+}
+
+Test(overlay, an_unknown_speed_stays_assumed_until_it_is_told) {
+  cr_assert(has_gap(guest(), "nic5", "PCIe speed"));
+  const Overlaid without = lay("");
+  cr_assert(has_gap(without.machine, "nic5", "PCIe speed"));
+  cr_assert(find(without.machine, "nic5")->pcie_speed->from == Provenance::assumed);
+  const Overlaid with = lay("[pcie]\ngt_s = 32.0\nlanes = 16");
+  cr_assert(!has_gap(with.machine, "nic5", "PCIe speed"));
+  cr_assert(*find(with.machine, "nic5")->pcie_speed == (Known<double>{32, Provenance::file}));
+  const Overlaid half = lay("[[device]]\nbdf = \"0000:0e:00.0\"\ngt_s = 16.0");
+  cr_assert(has_gap(half.machine, "nic5", "PCIe width"));
+}
+
+Test(overlay, what_it_tells_outweighs_what_the_guest_saw) {
+  const Overlaid laid =
+      lay("[[device]]\nbdf = \"0000:01:00.0\"\nnuma = 1\nlanes = 8\n"
+          "[[device]]\nbdf = \"0000:09:00.0\"\ngigabits_per_second = 200.0");
+  cr_assert(find(laid.machine, "gpu0")->pcie_lanes->value == 8);
+  cr_assert(find(laid.machine, "mlx5_0")->line_rate->value == gigabits(200));
+  cr_assert(between(laid.machine, "gpu0", "numa1").type == PathClass::phb);
+}
+
+Test(overlay, switches_may_be_beneath_switches) {
+  const Overlaid laid =
+      lay("[[switch]]\nbdf = \"0000:f0:00.0\"\ndevices = [\"0000:f1:00.0\", \"0000:09:00.0\"]\n"
+          "[[switch]]\nbdf = \"0000:f1:00.0\"\ndevices = [\"0000:01:00.0\"]");
+  cr_assert(laid.unmatched.empty());
+  cr_assert(between(laid.machine, "gpu0", "mlx5_0").type == PathClass::pxb);
+}
+
+Test(overlay, a_mistake_is_an_error_that_names_its_line) {
+  for (const auto& [toml, about] : std::vector<std::pair<std::string, std::string>>{
+           {"[[switch]]\nnuma = 0", "line 1: a [[switch]] needs 'devices'"},
+           {"[[switch]]\ndevices = [\"x\"]", "line 2: 'x' is not a PCI address"},
+           {"[[switch]]\ndevices = [\"01:00.0\", \"01:00.0\"]", "0000:01:00.0 is listed twice"},
+           {"[[swich]]", "an overlay has no key 'swich'; it has switch, device"},
+           {"[[device]]\nbdf = \"01:00.0\"\nlanes = 0", "line 3: 'lanes' must be from 1 to 64"},
+           {"[[device]]\nnuma = 1", "needs 'bdf'"},
+           {"pcie = 3", "[pcie] must be a table"}}) {
+    const auto overlay = read_overlay_toml(toml);
+    cr_assert(!overlay && overlay.error().text.find(about) != std::string::npos, "%s: %s",
+              toml.c_str(), overlay ? "" : overlay.error().text.c_str());
+  }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// crosstie topo make-xml: a topology file for NCCL in a VM, from what the guest sees and an overlay
+// that tells what the hypervisor hides.
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "api/options.h"
+#include "topo.h"
+#include "topology/format/formats.h"
+#include "topology/path.h"
+
+namespace crosstie::tools {
+namespace {
+
+struct MakeXmlOptions {
+  std::string input;
+  std::string overlay;
+  std::string output = "-";
+  bool strict = false;
+};
+
+// Says what NCCL would have to take on trust.
+class Concerns {
+ public:
+  explicit Concerns(const Log& log) : log_(log) {}
+
+  template <class... A>
+  void say(fmt::format_string<A...> text, A&&... a) {
+    log_.warn("{}", fmt::format(text, std::forward<A>(a)...));
+    any_ = true;
+  }
+  bool any() const { return any_; }
+
+ private:
+  const Log& log_;
+  bool any_ = false;
+};
+
+// GPUs and ports by what one knows them by in a file.
+std::map<std::string, uint32_t> ends(const Machine& machine) {
+  std::map<std::string, uint32_t> found;
+  for (uint32_t i = 0; i < machine.devices().size(); i++) {
+    const Device& d = machine.devices()[i];
+    if (d.kind == DeviceKind::gpu && d.identity.bdf) found.emplace(to_text(*d.identity.bdf), i);
+    if (d.kind == DeviceKind::port) found.emplace(d.identity.name, i);
+  }
+  return found;
+}
+
+// What was written is read again: paths must be those of the Machine that was meant.
+Status check_paths(const Machine& meant, const Machine& written) {
+  const Paths before(meant, Paths::View::physical), after(written, Paths::View::physical);
+  const auto ends_before = ends(meant), ends_after = ends(written);
+  if (ends_before.size() != ends_after.size())
+    return fail(Code::internal, "{} GPUs and ports were written where {} were meant",
+                ends_after.size(), ends_before.size());
+  for (const auto& [from, a] : ends_before)
+    for (const auto& [to, b] : ends_before) {
+      const auto x = ends_after.find(from), y = ends_after.find(to);
+      if (x == ends_after.end() || y == ends_after.end())
+        return fail(Code::internal, "{} or {} is not in what was written", from, to);
+      const Path want = before.between(a, b), have = after.between(x->second, y->second);
+      if (want.type != have.type)
+        return fail(Code::internal, "{} to {} is {} in what was written and was meant to be {}",
+                    from, to, name(have.type), name(want.type));
+    }
+  return {};
+}
+
+std::vector<uint32_t> of_kind(const Machine& machine, DeviceKind kind) {
+  std::vector<uint32_t> found;
+  for (uint32_t i = 0; i < machine.devices().size(); i++)
+    if (machine.devices()[i].kind == kind) found.push_back(i);
+  return found;
+}
+
+// Without a NIC beneath a common switch NCCL uses no GPUDirect RDMA.
+void check_nearness(const Machine& machine, Concerns& concerns) {
+  const Paths paths(machine, Paths::View::physical);
+  const auto ports = of_kind(machine, DeviceKind::port);
+  if (ports.empty()) return concerns.say("no NIC is in the file");
+  std::vector<std::string> far;
+  for (const uint32_t gpu : of_kind(machine, DeviceKind::gpu))
+    if (std::ranges::all_of(
+            ports, [&](uint32_t port) { return paths.between(gpu, port).type > PathClass::p2c; }))
+      far.push_back(machine.devices()[gpu].label);
+  if (!far.empty())
+    concerns.say(
+        "{}: no NIC beneath a common PCIe switch, so that NCCL uses no GPUDirect RDMA; "
+        "tell the switches in an overlay",
+        fmt::join(far, ", "));
+}
+
+// The overlay's own gaps are told as such, and those of sources hinder nobody.
+bool weighs(const Machine& machine, const Gap& gap) {
+  return !gap.assumed.empty() && std::ranges::find(machine.devices(), gap.device, &Device::label) !=
+                                     machine.devices().end();
+}
+
+Result<Machine> whole_machine(const MakeXmlOptions& options, const Machine& guest,
+                              Concerns& concerns) {
+  if (options.overlay.empty()) return guest;
+  const auto overlay = read_overlay_file(options.overlay);
+  if (!overlay) return pass(overlay);
+  auto laid = lay_over(guest, *overlay);
+  if (!laid) return pass(laid, options.overlay);
+  for (const Bdf& bdf : laid->unmatched)
+    concerns.say("{}: the guest has no device at {}", options.overlay, to_text(bdf));
+  return std::move(laid->machine);
+}
+
+Result<std::string> checked_xml(const Machine& machine, Concerns& concerns) {
+  const auto text = nccl_xml_text(single_host(machine));
+  if (!text) return pass(text);
+  const auto again = read_nccl_xml(*text, "what was written");
+  if (!again) return pass(again, "what was written");
+  if (const Status same = check_paths(machine, *again->hosts[0].machine); !same) return pass(same);
+  for (const Gap& gap : machine.gaps())
+    if (weighs(machine, gap))
+      concerns.say("{}: {}; assumed: {}", gap.device, gap.missing, gap.assumed);
+  check_nearness(machine, concerns);
+  return text;
+}
+
+int run(const MakeXmlOptions& options, const Session& session) {
+  const auto library = read_options<LibraryOptions>(kLibraryOptions, session.environment);
+  if (!library) return report(session, library.error());
+  const auto guest = look(options.input);
+  if (!guest) return could_not_look(session, guest.error());
+  if (guest->hosts.size() != 1)
+    return report(session, Error{Code::invalid, fmt::format("'{}' is {} hosts; the file is for one",
+                                                            options.input, guest->hosts.size())});
+  Concerns concerns(session.log);
+  const auto machine = whole_machine(options, *guest->hosts[0].machine, concerns);
+  if (!machine) return could_not_look(session, machine.error());
+  const auto text = checked_xml(*machine, concerns);
+  if (!text) return could_not_look(session, text.error());
+  if (concerns.any() && (options.strict || library->strict)) {
+    session.log.error("nothing is written, as what is unsure counts as an error");
+    return kFindings;
+  }
+  const Status written = write_output(options.output, *text);
+  return written ? kClean : could_not_look(session, written.error());
+}
+
+}  // namespace
+
+void add_topo_make_xml(CLI::App& topo, Session& session) {
+  auto options = std::make_shared<MakeXmlOptions>();
+  CLI::App* const verb = topo.add_subcommand(
+      "make-xml", "Write a topology file for NCCL (NCCL_TOPO_FILE), as for a VM");
+  add_input(*verb, options->input);
+  verb->add_option("--overlay", options->overlay,
+                   "What the guest does not see, in TOML: PCIe switches with the addresses of GPUs "
+                   "and NICs beneath them, NUMA nodes, link speeds, NVLinks");
+  verb->add_option("-o,--output", options->output,
+                   "Write to this file; default: -, standard output");
+  verb->add_flag("--strict", options->strict,
+                 "What would be a warning is an error, as with CROSSTIE_STRICT=1");
+  verb->callback([options, &session] {
+    session.run = [options, &session] { return run(*options, session); };
+  });
+}
+
+}  // namespace crosstie::tools
