@@ -10,6 +10,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/device.h \
   src/topology/format/file.cc \
   src/topology/format/formats.h \
+  src/topology/format/hwloc_xml.cc \
   src/topology/format/json.cc \
   src/topology/format/machine_toml.cc \
   src/topology/format/nccl_xml.cc \
@@ -17,6 +18,8 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/tree.cc \
   src/topology/machine.h \
   src/topology/path.cc src/topology/path.h \
+  src/topology/probe/hwloc_devices.cc src/topology/probe/hwloc_devices.h \
+  src/topology/probe/hwloc_tree.cc src/topology/probe/hwloc_tree.h \
   src/topology/probe/live.cc src/topology/probe/live.h \
   src/topology/probe/nvml.cc \
   src/topology/probe/seeing.h \

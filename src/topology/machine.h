@@ -58,6 +58,8 @@ class Machine {
   std::span<const Link> links() const { return parts_.links; }
   std::span<const Gap> gaps() const { return parts_.gaps; }
   std::span<const Refusal> refusals() const { return parts_.refusals; }
+  // Of GPUs those that work can be given to: not one with partitions, but each of these. Of NICs no
+  // virtual functions of others.
   uint32_t count(DeviceKind kind) const;
 
  private:

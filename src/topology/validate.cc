@@ -134,9 +134,16 @@ Status validate(const Machine& machine) {
 }
 
 uint32_t Machine::count(DeviceKind kind) const {
-  uint32_t n = 0;
-  for (const Device& d : devices()) n += d.kind == kind;
-  return n;
+  std::set<uint32_t> counted;
+  for (uint32_t i = 0; i < devices().size(); i++) {
+    const Device& d = devices()[i];
+    if (d.kind != kind) continue;
+    const bool part = d.parent != kNoDevice && is_part(d, devices()[d.parent]);
+    if (part && kind == DeviceKind::nic) continue;
+    if (part) counted.erase(d.parent);
+    counted.insert(i);
+  }
+  return static_cast<uint32_t>(counted.size());
 }
 
 }  // namespace crosstie

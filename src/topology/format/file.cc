@@ -55,14 +55,32 @@ bool is_xml(const std::filesystem::path& file, std::string_view text) {
   return first != std::string_view::npos && text[first] == '<';
 }
 
+// By the name of the root element: the first tag that is no declaration, comment or DOCTYPE.
+bool is_hwloc(std::string_view text) {
+  for (size_t tag = text.find('<'); tag != text.npos; tag = text.find('<', tag + 1)) {
+    const std::string_view rest = text.substr(tag);
+    if (rest.starts_with("<!--")) {
+      tag = text.find("-->", tag);
+      if (tag == text.npos) return false;
+    } else if (rest.size() > 1 && rest[1] != '?' && rest[1] != '!') {
+      return rest.starts_with("<topology");
+    }
+  }
+  return false;
+}
+
+Result<Machine> read_machine(const std::filesystem::path& file, std::string_view text) {
+  if (!is_xml(file, text)) return read_machine_toml(text, file.native());
+  return is_hwloc(text) ? read_hwloc_xml(text, file.native()) : read_nccl_xml(text, file.native());
+}
+
 }  // namespace
 
 Result<Topology> read_topology_file(const std::filesystem::path& file) {
   const auto text = read_whole(file);
   if (!text) return pass(text, file.native());
   if (const Status right = expect_text(*text); !right) return pass(right, file.native());
-  auto machine = is_xml(file, *text) ? read_nccl_xml(*text, file.native())
-                                     : read_machine_toml(*text, file.native());
+  auto machine = read_machine(file, *text);
   if (!machine) return pass(machine, file.native());
   return single_host(std::move(*machine));
 }

@@ -18,6 +18,9 @@ Result<Topology> read_topology_file(const std::filesystem::path& file);
 // by the Machine as where it comes from.
 Result<Machine> read_nccl_xml(std::string_view text, std::string source);
 
+// hwloc's own (lstopo FILE.xml), of its versions 1 to 3.
+Result<Machine> read_hwloc_xml(std::string_view text, std::string source);
+
 // A machine description; data/machines/ holds ours. machine_toml.cc has
 // the schema.
 Result<Machine> read_machine_toml(std::string_view text, std::string source);
