@@ -275,7 +275,13 @@ void Reader::read_matrix(const HwlocMatrix& matrix) {
     for (size_t b = 0; b < count; b++) {
       const uint32_t from = end_of(matrix.objects[a]), to = end_of(matrix.objects[b]);
       const uint64_t value = matrix.values[a * count + b];
-      if (value == 0 || from == kNoDevice || to == kNoDevice || from == to) continue;
+      if (value == 0 || a == b) continue;
+      if (from == kNoDevice || to == kNoDevice) {
+        builder_.gap(matrix.name, "tells of an end that is no GPU nor CPU of the file",
+                     "no such link");
+        continue;
+      }
+      if (from == to) continue;  // partitions of one GPU
       uint64_t& best = widest[std::minmax(from, to)];
       best = std::max(best, value);
     }

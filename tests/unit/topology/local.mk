@@ -10,6 +10,7 @@ TESTS += tests/unit/topology.t
 tests_unit_topology_t_SOURCES = \
   tests/unit/topology/builder_test.cc \
   tests/unit/topology/formats_test.cc \
+  tests/unit/topology/hwloc_test.cc \
   tests/unit/topology/live_test.cc \
   tests/unit/topology/path_test.cc \
   tests/unit/topology/shape_test.cc \
@@ -17,6 +18,12 @@ tests_unit_topology_t_SOURCES = \
 tests_unit_topology_t_CPPFLAGS = $(unit_cppflags) $(IBVERBS_CFLAGS)
 tests_unit_topology_t_LDADD = $(topology_libs) src/topology/libshape.la $(unit_libs)
 endif
+
+check_PROGRAMS += tests/unit/topology/recorded_hwloc.t
+TESTS += tests/unit/topology/recorded_hwloc.t
+tests_unit_topology_recorded_hwloc_t_SOURCES = tests/unit/topology/recorded_hwloc.cc
+tests_unit_topology_recorded_hwloc_t_CPPFLAGS = $(test_cppflags)
+tests_unit_topology_recorded_hwloc_t_LDADD = $(topology_libs)
 
 check_PROGRAMS += tests/unit/topology/recorded_paths.t
 TESTS += tests/unit/topology/recorded_paths.t
