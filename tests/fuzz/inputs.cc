@@ -23,6 +23,7 @@ struct Row {
   std::string_view also;
 };
 constexpr Row kRows[] = {
+    {"hwloc_xml", 10000, "tests/golden/*.xml"},
     {"nccl_xml", 20000, "tests/golden/*.xml"},
     {"machine_toml", 10000,
      "tests/golden/*.toml data/machines/*.toml tests/fuzz/corpus/machine_toml/*"},

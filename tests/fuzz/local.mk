@@ -2,6 +2,7 @@
 # Programs in libFuzzer's form with our driver. `NAME.t FILE…` replays inputs. With clang:
 #   clang++ -fsanitize=fuzzer … tests/fuzz/NAME.cc; NAME -dict=tests/fuzz/NAME.dict tests/fuzz/corpus/NAME
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/nccl_xml.dict tests/fuzz/machine_toml.dict \
+  tests/fuzz/hwloc_xml.dict \
   tests/fuzz/synthetic.dict tests/fuzz/options.dict tests/fuzz/facts.dict \
   tests/fuzz/tcp_stream.dict tests/fuzz/tcp_handshake.dict tests/fuzz/shm_peer.dict \
   tests/fuzz/channel.dict tests/fuzz/rendezvous.dict
@@ -11,7 +12,7 @@ tests_fuzz_libdriver_la_SOURCES = tests/fuzz/driver.cc \
   tests/fuzz/inputs.cc tests/fuzz/inputs.h tests/fuzz/mutator.cc tests/fuzz/mutator.h
 tests_fuzz_libdriver_la_CPPFLAGS = $(test_cppflags)
 
-fuzz_programs = \
+fuzz_programs = tests/fuzz/hwloc_xml.t \
   tests/fuzz/nccl_xml.t tests/fuzz/machine_toml.t tests/fuzz/synthetic.t tests/fuzz/options.t \
   tests/fuzz/facts.t tests/fuzz/tcp_stream.t tests/fuzz/tcp_handshake.t tests/fuzz/shm_peer.t \
   tests/fuzz/channel.t tests/fuzz/rendezvous.t
@@ -24,6 +25,8 @@ fuzz_transport_libs = tests/fuzz/libdriver.la src/transport/libtransport.la \
 fuzz_runtime_libs = tests/fuzz/libdriver.la src/runtime/libruntime.la \
   src/transport/libtransport.la src/memory/libmemory.la src/topology/libshape.la \
   src/base/libbase.la -lpthread
+tests_fuzz_hwloc_xml_t_SOURCES = tests/fuzz/hwloc_xml.cc tests/fuzz/machine.h tests/fuzz/target.h
+tests_fuzz_hwloc_xml_t_LDADD = $(fuzz_topology_libs)
 tests_fuzz_nccl_xml_t_SOURCES = tests/fuzz/nccl_xml.cc tests/fuzz/machine.h tests/fuzz/target.h
 tests_fuzz_nccl_xml_t_LDADD = $(fuzz_topology_libs)
 tests_fuzz_machine_toml_t_SOURCES = tests/fuzz/machine_toml.cc tests/fuzz/machine.h tests/fuzz/target.h

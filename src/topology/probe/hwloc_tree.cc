@@ -92,7 +92,7 @@ Status Parser::read_pci(const xml_node& node, HwlocObject& object) {
   object.ids = {static_cast<uint16_t>(vendor), static_cast<uint16_t>(device),
                 static_cast<uint16_t>(subvendor), static_cast<uint16_t>(subdevice)};
   const double speed = node.attribute("pci_link_speed").as_double();
-  if (speed > 0 && speed < 1e6) object.gigabytes = speed;
+  if (speed > 1e-3 && speed < 1e4) object.gigabytes = speed;
   return {};
 }
 
