@@ -60,7 +60,8 @@ class Machine {
   std::span<const Refusal> refusals() const { return parts_.refusals; }
   // Of GPUs those that work can be given to: not one with partitions, but each of these. Of NICs no
   // virtual functions of others.
-  uint32_t count(DeviceKind kind) const;
+  std::vector<uint32_t> endpoints(DeviceKind kind) const;
+  uint32_t count(DeviceKind kind) const { return static_cast<uint32_t>(endpoints(kind).size()); }
 
  private:
   Parts parts_;

@@ -133,17 +133,20 @@ Status validate(const Machine& machine) {
   return check_gaps(machine);
 }
 
-uint32_t Machine::count(DeviceKind kind) const {
-  std::set<uint32_t> counted;
+std::vector<uint32_t> Machine::endpoints(DeviceKind kind) const {
+  const auto is_part = [&](const Device& d) {
+    return d.parent != kNoDevice && crosstie::is_part(d, devices()[d.parent]);
+  };
+  std::vector<bool> divided(devices().size());
+  for (const Device& d : devices())
+    if (is_part(d)) divided[d.parent] = true;
+  std::vector<uint32_t> out;
   for (uint32_t i = 0; i < devices().size(); i++) {
     const Device& d = devices()[i];
-    if (d.kind != kind) continue;
-    const bool part = d.parent != kNoDevice && is_part(d, devices()[d.parent]);
-    if (part && kind == DeviceKind::nic) continue;
-    if (part) counted.erase(d.parent);
-    counted.insert(i);
+    const bool counts = kind == DeviceKind::gpu ? !divided[i] : !is_part(d);
+    if (d.kind == kind && counts) out.push_back(i);
   }
-  return static_cast<uint32_t>(counted.size());
+  return out;
 }
 
 }  // namespace crosstie

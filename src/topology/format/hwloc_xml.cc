@@ -23,6 +23,8 @@ using probe::HwlocType;
 
 constexpr Provenance kFile = Provenance::file;
 
+constexpr uint16_t kNvidia = 0x10de;
+
 // What hwloc's plugin for AMD GPUs counts for one link, in MB/s (rsmi_minmax_bandwidth_get).
 constexpr uint64_t kXgmiLink = 50000;
 // And the one for NVIDIA's: NVLink 1, and each later.
@@ -141,7 +143,7 @@ Result<Machine> Reader::read() {
     const DeviceKind kind = builder_.device(device).kind;
     if (kind == DeviceKind::gpu) read_gpu(i);
     if (kind == DeviceKind::nic) read_nic(i);
-    nvidia |= kind == DeviceKind::gpu && tree_.objects[i].ids.vendor == 0x10de;
+    nvidia |= kind == DeviceKind::gpu && tree_.objects[i].ids.vendor == kNvidia;
   }
   for (const HwlocMatrix& matrix : tree_.matrices) read_matrix(matrix);
   if (nvidia && tree_.matrices.empty())

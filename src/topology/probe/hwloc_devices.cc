@@ -181,22 +181,27 @@ void HwlocDevices::see_pci() {
   for (uint32_t i = 0; i < tree_.objects.size(); i++) {
     const HwlocObject& function = tree_.objects[i];
     if (function.type != HwlocType::pci) continue;
-    if (is_gpu(function)) see_function(i, DeviceKind::gpu, container_of(i));
+    if (is_gpu(function)) see_function(i, describe(i, DeviceKind::gpu, container_of(i)));
     if (!is_nic(function)) continue;
     if (auto as = as_virtual(i))
       virtuals.push_back(std::move(*as));
     else
-      see_function(i, DeviceKind::nic, container_of(i));
+      see_function(i, describe(i, DeviceKind::nic, container_of(i)));
   }
   for (const Virtual& function : virtuals) see_virtual(function);
 }
 
-void HwlocDevices::see_function(uint32_t object, DeviceKind kind, uint32_t container) {
+Device HwlocDevices::describe(uint32_t object, DeviceKind kind, uint32_t parent) const {
   const HwlocObject& function = tree_.objects[object];
-  Device d{.kind = kind, .parent = container};
+  Device d{.kind = kind, .parent = parent};
   d.identity.bdf = function.bdf;
   d.pci_class = known(function.pci_class << 8, aside_.provenance());
   d.pci_ids = known(function.ids, aside_.provenance());
+  return d;
+}
+
+void HwlocDevices::see_function(uint32_t object, Device d) {
+  const HwlocObject& function = tree_.objects[object];
   aside_.set_pcie(d, function, port_above(object));
   devices_[object] = builder_.see(d);
   if (function.type == HwlocType::pci && levels_[object] > 0 && levels_[object] % 2 == 0)
@@ -212,26 +217,25 @@ const HwlocObject* HwlocDevices::port_above(uint32_t object) const {
   return is_port ? &tree_.objects[above] : nullptr;
 }
 
-// A virtual function is a part of the card's: it shares its link and its port.
-void HwlocDevices::see_virtual(const Virtual& function) {
-  const HwlocObject& object = tree_.objects[function.function];
-  Device d{.kind = DeviceKind::nic, .parent = kNoDevice};
-  d.identity.bdf = object.bdf;
-  d.pci_class = known(object.pci_class << 8, aside_.provenance());
-  d.pci_ids = known(object.ids, aside_.provenance());
-  if (function.physical == kNoDevice || devices_[function.physical] == kNoDevice) {
-    see_function(function.function, DeviceKind::nic, container_of(function.function));
-    return;
+// A virtual function is a part of the card's: it shares its link and its port. Where the card's is
+// out of sight, as in virtual machines, it is a NIC like others.
+void HwlocDevices::see_virtual(const Virtual& v) {
+  const uint32_t physical = v.physical ? at(*v.physical) : kNoDevice;
+  const bool alone = physical == kNoDevice || devices_[physical] == kNoDevice;
+  Device d =
+      describe(v.function, DeviceKind::nic, alone ? container_of(v.function) : devices_[physical]);
+  if (v.physical)
+    d.physical_function =
+        known(*v.physical, v.why.empty() ? Provenance::driver : Provenance::assumed);
+  if (alone) {
+    see_function(v.function, d);
+  } else {
+    devices_[v.function] = builder_.see(d);
+    physical_[v.function] = physical;
   }
-  const Bdf card = tree_.objects[function.physical].bdf;
-  d.parent = devices_[function.physical];
-  d.physical_function =
-      known(card, function.why.empty() ? Provenance::driver : Provenance::assumed);
-  devices_[function.function] = builder_.see(d);
-  physical_[function.function] = function.physical;
-  if (!function.why.empty())
-    builder_.gap(devices_[function.function], function.why,
-                 "a virtual function of " + to_text(card));
+  if (!v.why.empty())
+    builder_.gap(devices_[v.function], v.why,
+                 v.physical ? "a virtual function of " + to_text(*v.physical) : "a NIC of its own");
 }
 
 bool HwlocDevices::shares_ports(uint32_t function) const {
@@ -244,20 +248,20 @@ uint32_t HwlocDevices::at(const Bdf& bdf) const {
   return found == functions_.end() ? kNoDevice : found->second;
 }
 
-// Nobody tells in a file of hwloc; its model gives a function away, or that it is unused beside
+// Drivers tell. In a file of hwloc a function's model gives it away, or that it is unused beside
 // one of another model on the same card.
 std::optional<HwlocDevices::Virtual> HwlocDevices::as_virtual(uint32_t object) const {
   const HwlocObject& function = tree_.objects[object];
-  if (const auto told = aside_.physical_function(function.bdf))
-    return Virtual{object, at(*told), {}};
+  if (const auto told = aside_.physical_function(function.bdf)) return Virtual{object, told, {}};
   if (aside_.provenance() == Provenance::driver) return std::nullopt;
   const uint32_t beside = physical_beside(object);
+  const auto physical =
+      beside == kNoDevice ? std::nullopt : std::optional(tree_.objects[beside].bdf);
   if (is_one_of(function.ids, kVirtualFunctions))
-    return Virtual{object, beside, "its model is one of virtual functions"};
-  if (has_os_device(object) || beside == kNoDevice ||
-      tree_.objects[beside].ids.device == function.ids.device)
+    return Virtual{object, physical, "its model is one of virtual functions"};
+  if (has_os_device(object) || !physical || tree_.objects[beside].ids.device == function.ids.device)
     return std::nullopt;
-  return Virtual{object, beside, "it is unused, of another model than the function before it"};
+  return Virtual{object, physical, "it is unused, of another model than the function before it"};
 }
 
 // The first function of the same card that may have virtual ones.
@@ -289,7 +293,7 @@ uint32_t HwlocDevices::container_of(uint32_t object) {
 
 uint32_t HwlocDevices::switch_of(uint32_t bridge) {
   if (devices_[bridge] == kNoDevice)
-    see_function(bridge, DeviceKind::pci_switch, container_of(bridge));
+    see_function(bridge, describe(bridge, DeviceKind::pci_switch, container_of(bridge)));
   return devices_[bridge];
 }
 

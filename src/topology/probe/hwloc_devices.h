@@ -35,8 +35,8 @@ class HwlocDevices {
  private:
   struct Virtual {
     uint32_t function;
-    uint32_t physical;  // kNoDevice: out of sight
-    std::string why;    // how it is known to be one; empty: it was told
+    std::optional<Bdf> physical;
+    std::string why;  // how it is known to be one; empty: it was told
   };
 
   void see_cpus();
@@ -45,7 +45,8 @@ class HwlocDevices {
   uint32_t see_package(uint32_t node);
   Property<CpuModel> cpu_model(const HwlocObject& package) const;
   void see_pci();
-  void see_function(uint32_t object, DeviceKind kind, uint32_t container);
+  Device describe(uint32_t object, DeviceKind kind, uint32_t parent) const;
+  void see_function(uint32_t object, Device described);
   const HwlocObject* port_above(uint32_t object) const;
   void see_virtual(const Virtual& function);
   std::optional<Virtual> as_virtual(uint32_t object) const;

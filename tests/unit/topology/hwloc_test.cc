@@ -108,6 +108,12 @@ struct FakeHost {
     drivers.nvml = fail(Code::missing, "no NVML");
   }
   ~FakeHost() { fs::remove_all(drivers.sysfs); }
+  // Only the first of the two RDMA devices.
+  void first_rdma_device_only() {
+    drivers.verbs->functions.get_device_list = [](int* count) {
+      return *count = 1, fake::rdma_list;
+    };
+  }
   void write(const std::string& file, const std::string& text) const {
     fs::create_directories((drivers.sysfs / file).parent_path());
     std::ofstream(drivers.sysfs / file) << text << "\n";
@@ -262,9 +268,20 @@ Test(hwloc, a_function_without_driver_beside_one_of_another_model_is_a_virtual_o
 }
 
 Test(hwloc, a_virtual_function_whose_card_is_hidden_is_a_nic) {
-  const Machine m = read(one_package(root(nic("0000:05:00.0", "mlx5_0", "101e"))));
+  const auto xml = one_package(root(nic("0000:05:00.0", "mlx5_0", "101e")));
+  const Machine m = read(xml);
   cr_assert(m.count(DeviceKind::nic) == 1 && m.count(DeviceKind::port) == 1);
+  cr_assert_not(m.devices()[index_of(m, "nic0")].physical_function);
+  cr_assert(has_gap(m, "nic0", "virtual functions"));
   expect_connected(m);
+  FakeHost fake;
+  fake.first_rdma_device_only();
+  const auto folder = fake.drivers.sysfs / "bus/pci/devices/0000:05:00.0";
+  fs::create_directories(folder);
+  fs::create_symlink("../0000:04:00.0", folder / "physfn");
+  const Machine live = fake.look(xml);
+  cr_assert(live.count(DeviceKind::nic) == 1 && live.count(DeviceKind::port) == 1);
+  cr_assert(find(live, "nic0")->physical_function->value == *parse_bdf("0000:04:00.0"));
 }
 
 Test(hwloc, both_functions_of_a_port_are_one_nic_of_this_host) {
