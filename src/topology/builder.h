@@ -67,6 +67,7 @@ class Builder {
   // builder_finish.cc
   void resolve_open_links();
   void adopt_orphans();
+  bool has_pcie_link(const Device& device) const;
   void assume_properties();
   void assume_pcie(uint32_t index);
   void link_parents();

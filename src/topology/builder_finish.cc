@@ -18,11 +18,6 @@ bool on_pci(const Device& d) {
   return d.kind == DeviceKind::pci_switch || d.kind == DeviceKind::gpu || d.kind == DeviceKind::nic;
 }
 
-// Network devices without a PCI function (bridges, tunnels) have no PCIe link either.
-bool has_pcie_link(const Device& d) {
-  return on_pci(d) && !(d.kind == DeviceKind::nic && !d.identity.name.empty());
-}
-
 std::vector<uint32_t> of_kind(const std::vector<Device>& devices, DeviceKind kind) {
   std::vector<uint32_t> out;
   for (uint32_t i = 0; i < devices.size(); i++)
@@ -108,6 +103,13 @@ void Builder::adopt_orphans() {
     devices_[i].parent = nodes[0];
     if (nodes.size() > 1) gap(i, "its NUMA node is not known", "the first");
   }
+}
+
+// Network devices without a PCI function (bridges, tunnels) have no PCIe link, and partitions and
+// virtual functions none of their own.
+bool Builder::has_pcie_link(const Device& d) const {
+  if (!on_pci(d) || (d.kind == DeviceKind::nic && !d.identity.name.empty())) return false;
+  return d.parent == kNoDevice || !is_part(d, devices_[d.parent]);
 }
 
 void Builder::assume_properties() {

@@ -83,7 +83,8 @@ inline constexpr uint32_t kNoDevice = UINT32_MAX;
 struct Device {
   DeviceKind kind = DeviceKind::pci_switch;
   uint32_t parent = kNoDevice;  // what contains it; none: the host itself. A GPU in a GPU is a
-                                // partition of it (MIG, CPX) and shares its links
+                                // partition of it (MIG, CPX) and shares its links, a NIC in a NIC
+                                // a virtual function of it
   uint32_t host = 0;            // within an NVLink domain of several
   std::string label{};          // what people call it; unique in its Machine
   Identity identity{};
@@ -120,6 +121,12 @@ struct Device {
   std::vector<std::string> elements{};
   bool operator==(const Device&) const = default;
 };
+
+// Whether a device is a part of what contains it: a partition or a virtual function.
+inline bool is_part(const Device& device, const Device& parent) {
+  return device.kind == parent.kind &&
+         (device.kind == DeviceKind::gpu || device.kind == DeviceKind::nic);
+}
 
 // Every property, once: what merges, compares, writes and reads them walks this table. The names
 // are those of the JSON and tell the unit.

@@ -14,6 +14,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/cluster_toml.cc \
   src/topology/format/file.cc src/topology/format/file.h \
   src/topology/format/formats.h \
+  src/topology/format/hwloc_xml.cc \
   src/topology/format/json.cc \
   src/topology/format/json_reader.cc \
   src/topology/format/json_values.cc src/topology/format/json_values.h \
@@ -28,6 +29,8 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/machine.h \
   src/topology/overlay.cc src/topology/overlay.h \
   src/topology/path.cc src/topology/path.h \
+  src/topology/probe/hwloc_devices.cc src/topology/probe/hwloc_devices.h \
+  src/topology/probe/hwloc_tree.cc src/topology/probe/hwloc_tree.h \
   src/topology/probe/live.cc src/topology/probe/live.h \
   src/topology/probe/nvml.cc \
   src/topology/probe/seeing.h \

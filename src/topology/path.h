@@ -64,6 +64,7 @@ class Paths {
 
   void give_nodes();
   void fuse_switch_chips();
+  void fuse_idle_switches();
   void give_rows();
   void add_edges(std::span<const Link> links);
   void add_edge(uint32_t from, uint32_t to, LinkType type, Bandwidth bandwidth);
@@ -91,8 +92,9 @@ class Paths {
 
   const Machine& machine_;
   std::vector<uint32_t> numas_, gpus_, ports_;
-  std::vector<uint32_t> node_;  // by device: itself, or the first NVSwitch for all NVSwitches
-  std::vector<size_t> row_;     // by device that paths end at, into cells_; else kNoRow
+  std::vector<uint32_t> node_;      // by device: itself, or the first NVSwitch for all NVSwitches
+  std::vector<Bandwidth> through_;  // by device: what fits through the idle switches fused with it
+  std::vector<size_t> row_;         // by device that paths end at, into cells_; else kNoRow
   std::vector<std::vector<Edge>> edges_;  // by node
   std::vector<Cell> cells_;
 };

@@ -142,10 +142,20 @@ bool same_kind(const Machine& a, const Machine& b) {
          a.hosts_in_domain() == b.hosts_in_domain();
 }
 
-uint32_t Machine::count(DeviceKind kind) const {
-  uint32_t n = 0;
-  for (const Device& d : devices()) n += d.kind == kind;
-  return n;
+std::vector<uint32_t> Machine::endpoints(DeviceKind kind) const {
+  const auto is_part = [&](const Device& d) {
+    return d.parent != kNoDevice && crosstie::is_part(d, devices()[d.parent]);
+  };
+  std::vector<bool> divided(devices().size());
+  for (const Device& d : devices())
+    if (is_part(d)) divided[d.parent] = true;
+  std::vector<uint32_t> out;
+  for (uint32_t i = 0; i < devices().size(); i++) {
+    const Device& d = devices()[i];
+    const bool counts = kind == DeviceKind::gpu ? !divided[i] : !is_part(d);
+    if (d.kind == kind && counts) out.push_back(i);
+  }
+  return out;
 }
 
 std::vector<Link> Machine::links_as_nccl_takes_them() const {

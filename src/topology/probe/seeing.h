@@ -30,6 +30,7 @@ inline double read_number(const std::filesystem::path& file) {
 struct NicNames {
   std::map<std::string, uint32_t> net;   // eth0
   std::map<std::string, uint32_t> rdma;  // mlx5_0
+  std::set<std::string> shared;          // of virtual functions whose port is told of already
 };
 
 void see_nvidia_gpus(Builder& builder, const Nvml& nvml);

@@ -143,6 +143,7 @@ std::set<uint32_t> see_rdma_ports(Builder& builder, const Verbs& verbs,
     return seen;
   }
   for (int i = 0; i < count; i++) {
+    if (names.shared.contains(verbs.get_device_name(list[i]))) continue;
     const uint32_t nic = find_nic(builder, verbs.get_device_name(list[i]), sysfs, names);
     if (see_device(builder, verbs, list[i], nic)) seen.insert(nic);
   }

@@ -15,6 +15,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/domain_test.cc \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/host_names_test.cc \
+  tests/unit/topology/hwloc_test.cc \
   tests/unit/topology/json_test.cc \
   tests/unit/topology/live_test.cc \
   tests/unit/topology/nccl_xml_test.cc \
@@ -31,6 +32,12 @@ TESTS += tests/unit/topology/recorded_files.t
 tests_unit_topology_recorded_files_t_SOURCES = tests/unit/topology/recorded_files.cc
 tests_unit_topology_recorded_files_t_CPPFLAGS = $(test_cppflags)
 tests_unit_topology_recorded_files_t_LDADD = $(topology_libs)
+
+check_PROGRAMS += tests/unit/topology/recorded_hwloc.t
+TESTS += tests/unit/topology/recorded_hwloc.t
+tests_unit_topology_recorded_hwloc_t_SOURCES = tests/unit/topology/recorded_hwloc.cc
+tests_unit_topology_recorded_hwloc_t_CPPFLAGS = $(test_cppflags)
+tests_unit_topology_recorded_hwloc_t_LDADD = $(topology_libs)
 
 check_PROGRAMS += tests/unit/topology/recorded_paths.t
 TESTS += tests/unit/topology/recorded_paths.t
