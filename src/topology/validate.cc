@@ -79,6 +79,15 @@ Status check_link(const Machine& machine, const Link& link) {
   return {};
 }
 
+Status check_refusal(const Machine& machine, const Refusal& refusal) {
+  const auto devices = machine.devices();
+  if (refusal.a >= refusal.b || refusal.b >= devices.size() ||
+      devices[refusal.a].kind != DeviceKind::gpu || devices[refusal.b].kind != DeviceKind::gpu)
+    return fail(Code::internal, "{}: a refusal between devices {} and {}, which are no two GPUs",
+                machine.source(), refusal.a, refusal.b);
+  return {};
+}
+
 // Every device is reached from the first NUMA node over links. Packages merely contain.
 Status check_connected(const Machine& machine) {
   const auto devices = machine.devices();
@@ -129,6 +138,8 @@ Status validate(const Machine& machine) {
   if (const Status ids = check_identities(machine); !ids) return ids;
   for (const Link& link : machine.links())
     if (const Status right = check_link(machine, link); !right) return right;
+  for (const Refusal& refusal : machine.refusals())
+    if (const Status right = check_refusal(machine, refusal); !right) return right;
   if (const Status connected = check_connected(machine); !connected) return connected;
   return check_gaps(machine);
 }
