@@ -18,10 +18,13 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/synthetic.cc \
   src/topology/format/tree.cc \
   src/topology/machine.h \
+  src/topology/options.h \
   src/topology/path.cc src/topology/path.h \
+  src/topology/probe/cuda.cc \
   src/topology/probe/live.cc src/topology/probe/live.h \
   src/topology/probe/nvml.cc \
   src/topology/probe/seeing.h \
+  src/topology/probe/sysfs.cc \
   src/topology/probe/verbs.cc \
   src/topology/rates.cc src/topology/rates.h \
   src/topology/topology.h \
