@@ -64,6 +64,8 @@ void Builder::put_in_order(const std::vector<uint32_t>& order) {
       std::tie(link.a, link.b) = std::minmax({place[link.a], place[link.b]});
     std::ranges::sort(*links, {}, [](const Link& l) { return std::tuple(l.a, l.b, l.type); });
   }
+  for (Refusal& refusal : parts_.refusals)
+    std::tie(refusal.a, refusal.b) = std::minmax({place[refusal.a], place[refusal.b]});
   for (const uint32_t i : order) {
     Device& d = devices_[i];
     if (d.parent != kNoDevice) d.parent = place[d.parent];
@@ -133,6 +135,17 @@ void Builder::assume_pcie(uint32_t index) {
     gap(index, "its PCIe width is not known", "x16, as NCCL does");
   if (!d.pcie_speed) d.pcie_speed = known(kAssumedPcieSpeed, Provenance::assumed);
   if (!d.pcie_lanes) d.pcie_lanes = known(kAssumedPcieLanes, Provenance::assumed);
+}
+
+// A partition shares the links of the GPU that it is of.
+bool Builder::is_partition(const Device& d) const {
+  return d.kind == DeviceKind::gpu && d.parent != kNoDevice &&
+         devices_[d.parent].kind == DeviceKind::gpu;
+}
+
+// Network devices without a PCI function (bridges, tunnels) have no PCIe link either.
+bool Builder::has_pcie_link(const Device& d) const {
+  return on_pci(d) && !is_partition(d) && !(d.kind == DeviceKind::nic && !d.identity.name.empty());
 }
 
 // What a device reaches the rest of the host through.

@@ -100,20 +100,21 @@ struct Device {
   Property<bool> acs{};                // pci_switch: access control sends peers' traffic to the CPU
   Property<int> index{};               // gpu: NVML's; port: NCCL's
   Property<int> compute_capability{};  // gpu: 10 * major + minor
-  Property<FabricClique> fabric{};     // gpu
-  Property<Bdf> physical_function{};   // nic: of which it is a virtual function
-  Property<uint64_t> node_guid{};      // nic; some drivers give all cards of a host the same
-  Property<int> bond_members{};        // nic: ports that a bond joins
-  Property<std::string> link_layer{};  // port: "InfiniBand", "Ethernet"
-  Property<bool> carrier{};            // port: its link is up
-  Property<Bandwidth> line_rate{};     // port
-  Property<Seconds> latency{};         // port
-  Property<int> mtu{};                 // port: bytes of payload that it takes now
-  Property<int> lid{};                 // port, InfiniBand
-  Property<uint64_t> subnet_prefix{};  // port
-  Property<std::vector<Gid>> gids{};   // port
-  Property<int> rail{};                // port: which of the fabric's rails it is on
-  Property<bool> gpu_direct{};         // gpu, port: RDMA straight to and from GPU memory
+  Property<std::string> nvlink_version{};  // gpu: as its driver tells, "4.0"
+  Property<FabricClique> fabric{};         // gpu
+  Property<Bdf> physical_function{};       // nic: of which it is a virtual function
+  Property<uint64_t> node_guid{};          // nic; some drivers give all cards of a host the same
+  Property<int> bond_members{};            // nic: ports that a bond joins
+  Property<std::string> link_layer{};      // port: "InfiniBand", "Ethernet"
+  Property<bool> carrier{};                // port: its link is up
+  Property<Bandwidth> line_rate{};         // port
+  Property<Seconds> latency{};             // port
+  Property<int> mtu{};                     // port: bytes of payload that it takes now
+  Property<int> lid{};                     // port, InfiniBand
+  Property<uint64_t> subnet_prefix{};      // port
+  Property<std::vector<Gid>> gids{};       // port
+  Property<int> rail{};                    // port: which of the fabric's rails it is on
+  Property<bool> gpu_direct{};             // gpu, port: RDMA straight to and from GPU memory
 
   // What a source tells beyond that, in its own words: attributes ("net.maxconn") and whole
   // elements. Kept for who writes it again.
@@ -150,6 +151,7 @@ inline constexpr std::tuple kDeviceFields{
     DeviceField{"acs", &Device::acs},
     DeviceField{"index", &Device::index},
     DeviceField{"compute_capability", &Device::compute_capability},
+    DeviceField{"nvlink_version", &Device::nvlink_version},
     DeviceField{"fabric", &Device::fabric},
     DeviceField{"physical_function", &Device::physical_function},
     DeviceField{"node_guid", &Device::node_guid},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "topology/rates.h"
 
@@ -252,11 +253,13 @@ void Paths::keep_peers_close() {
   const auto& cpu = numas_.empty() ? Property<CpuModel>{} : machine_.devices()[numas_[0]].cpu;
   const bool amd = cpu && cpu->value.vendor == "AuthenticAMD";
   const PathClass farthest = amd && gpus_.size() <= 2 ? PathClass::sys : PathClass::pxb;
+  std::set<std::pair<uint32_t, uint32_t>> refused;
+  for (const Refusal& refusal : machine_.refusals()) refused.emplace(refusal.a, refusal.b);
   for (const uint32_t to : gpus_)
     for (const uint32_t from : gpus_) {
       const uint32_t cpu_of_to = local_cpu(to);
-      if (path(from, to).type > farthest && cpu_of_to != kNoDevice)
-        go_by_way_of(cpu_of_to, from, to);
+      const bool is_far = path(from, to).type > farthest || refused.contains(std::minmax(from, to));
+      if (is_far && cpu_of_to != kNoDevice) go_by_way_of(cpu_of_to, from, to);
     }
 }
 

@@ -32,7 +32,7 @@ class Paths {
   enum class View {
     physical,  // the shortest way there is, of equally short ones the widest
     nccl,      // what NCCL takes with no variable set: no peer-to-peer nor GPUDirect RDMA beyond a
-               // PCIe switch, NICs by way of the GPU beside them
+               // PCIe switch or where the driver refuses it, NICs by way of the GPU beside them
   };
   // The Machine must outlive the Paths.
   Paths(const Machine& machine, View view);

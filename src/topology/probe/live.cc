@@ -138,6 +138,7 @@ class Probe {
  public:
   Probe(const LiveSources& sources, const HwlocTree& tree)
       : drivers_(sources.drivers),
+        hcas_(sources.hcas),
         tree_(tree),
         builder_(sources.host, "live"),
         aside_(drivers_.sysfs),
@@ -151,19 +152,18 @@ class Probe {
                    "no packages");
     note_names();
     see_ports();
-    if (drivers_.nvml)
-      probe::see_nvidia_gpus(builder_, drivers_.nvml->functions);
-    else
-      builder_.gap("NVML", drivers_.nvml.error().text, "no NVLinks");
+    see_gpus();
+    probe::see_pci_functions(builder_, drivers_.sysfs);
     return std::move(builder_).build();
   }
 
  private:
   void note_names();
   void see_ports();
-  void see_net_port(const std::string& name, uint32_t nic);
+  void see_gpus();
 
   const Drivers& drivers_;
+  const std::string& hcas_;
   const HwlocTree& tree_;
   Builder builder_;
   LiveAside aside_;
@@ -190,19 +190,18 @@ void Probe::note_names() {
 void Probe::see_ports() {
   std::set<uint32_t> seen;
   if (drivers_.verbs)
-    seen = probe::see_rdma_ports(builder_, drivers_.verbs->functions, drivers_.sysfs, names_);
+    seen =
+        probe::see_rdma_ports(builder_, drivers_.verbs->functions, drivers_.sysfs, names_, hcas_);
   else
     builder_.gap("verbs", drivers_.verbs.error().text, "no RDMA");
   for (const auto& [name, nic] : names_.net)
-    if (!seen.contains(nic)) see_net_port(name, nic);
+    if (!seen.contains(nic)) probe::see_net_port(builder_, drivers_.sysfs, name, nic);
 }
 
-void Probe::see_net_port(const std::string& name, uint32_t nic) {
-  Device port{.kind = DeviceKind::port, .parent = nic};
-  port.identity.name = name;
-  const double megabits = read_number(drivers_.sysfs / "class" / "net" / name / "speed");
-  if (megabits > 0) port.line_rate = known(gigabits(megabits / 1000), kDriver);
-  builder_.see(port);
+void Probe::see_gpus() {
+  if (drivers_.nvml) return probe::see_nvidia_gpus(builder_, drivers_.nvml->functions);
+  builder_.gap("NVML", drivers_.nvml.error().text, "no NVLinks");
+  if (drivers_.cuda) probe::see_cuda_gpus(builder_, drivers_.cuda->functions);
 }
 
 }  // namespace
