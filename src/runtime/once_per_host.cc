@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "base/digest.h"
