@@ -5,6 +5,7 @@ src_topology_libshape_la_SOURCES = src/topology/shape.cc src/topology/shape.h
 
 noinst_LTLIBRARIES += src/topology/libtopology.la
 src_topology_libtopology_la_SOURCES = \
+  src/topology/assignment.cc src/topology/assignment.h \
   src/topology/builder.cc src/topology/builder.h \
   src/topology/builder_doubts.cc \
   src/topology/builder_finish.cc \
@@ -38,6 +39,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/probe/seeing.h \
   src/topology/probe/sysfs.cc \
   src/topology/probe/verbs.cc \
+  src/topology/rails.cc src/topology/rails.h \
   src/topology/rates.cc src/topology/rates.h \
   src/topology/replay.cc src/topology/replay.h \
   src/topology/topology.h \

@@ -5,6 +5,7 @@ EXTRA_DIST += \
   tests/fake/verbs.h \
   tests/unit/topology/machines.h \
   tests/unit/topology/one_host.h \
+  tests/unit/topology/plan.h \
   tests/unit/topology/two-sockets.hwloc.xml
 if HAVE_CRITERION
 check_PROGRAMS += tests/unit/topology.t
@@ -23,6 +24,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/nvml_test.cc \
   tests/unit/topology/overlay_test.cc \
   tests/unit/topology/path_test.cc \
+  tests/unit/topology/rails_test.cc \
   tests/unit/topology/shape_test.cc \
   tests/unit/topology/sysfs_test.cc \
   tests/unit/topology/validate_test.cc \
