@@ -20,6 +20,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/hwloc_test.cc \
   tests/unit/topology/json_test.cc \
   tests/unit/topology/live_test.cc \
+  tests/unit/topology/matrix_test.cc \
   tests/unit/topology/nccl_xml_test.cc \
   tests/unit/topology/nvml_test.cc \
   tests/unit/topology/overlay_test.cc \
