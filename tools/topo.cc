@@ -107,6 +107,8 @@ void add_topo(CLI::App& app, Session& session) {
                    "Write to this file, in the format of its suffix; default: -, standard output");
   topo->add_option("-f,--format", options->format, "tree (the default), matrix or json");
   topo->add_flag("--json", options->json, "The same as --format json");
+  add_topo_check(*topo, session);
+  add_topo_diff(*topo, session);
   add_topo_make_xml(*topo, session);
   topo->callback([topo, options, &session] {
     if (!topo->get_subcommands().empty()) return;

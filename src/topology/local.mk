@@ -9,8 +9,16 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/builder.cc src/topology/builder.h \
   src/topology/builder_doubts.cc \
   src/topology/builder_finish.cc \
+  src/topology/check.cc src/topology/check.h \
+  src/topology/check_devices.cc \
+  src/topology/check_links.cc \
+  src/topology/check_machine.h \
   src/topology/cluster.cc src/topology/cluster.h \
   src/topology/device.h \
+  src/topology/diff.cc src/topology/diff.h \
+  src/topology/diff_pairing.cc src/topology/diff_pairing.h \
+  src/topology/diff_text.cc \
+  src/topology/diff_topology.cc \
   src/topology/domain.cc src/topology/domain.h \
   src/topology/format/cluster_toml.cc \
   src/topology/format/file.cc src/topology/format/file.h \

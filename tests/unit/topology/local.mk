@@ -12,8 +12,10 @@ check_PROGRAMS += tests/unit/topology.t
 TESTS += tests/unit/topology.t
 tests_unit_topology_t_SOURCES = \
   tests/unit/topology/builder_test.cc \
+  tests/unit/topology/check_test.cc \
   tests/unit/topology/cluster_test.cc \
   tests/unit/topology/cluster_toml_test.cc \
+  tests/unit/topology/diff_test.cc \
   tests/unit/topology/domain_test.cc \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/host_names_test.cc \
