@@ -6,6 +6,8 @@ tool_sources = \
   tools/output.cc \
   tools/this_host.cc tools/this_host.h \
   tools/topo.cc tools/topo.h \
+  tools/topo_check.cc \
+  tools/topo_diff.cc \
   tools/topo_make_xml.cc
 tool_cppflags = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
 tool_libs = src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la $(topology_libs)

@@ -21,6 +21,7 @@ struct Format {
 };
 constexpr std::array kFormats = {
     Format{"tree", ".txt", [](const Topology& t) -> Result<std::string> { return tree_text(t); }},
+    Format{"matrix", "", [](const Topology& t) -> Result<std::string> { return matrix_text(t); }},
     Format{"json", ".json", [](const Topology& t) -> Result<std::string> { return json_text(t); }},
 };
 
@@ -53,7 +54,8 @@ Result<const Format*> format_of_file(const std::string& file) {
   const auto found = std::ranges::find(kFormats, suffix, &Format::suffix);
   if (found != kFormats.end()) return &*found;
   std::vector<std::string_view> suffixes;
-  for (const Format& format : kFormats) suffixes.push_back(format.suffix);
+  for (const Format& format : kFormats)
+    if (!format.suffix.empty()) suffixes.push_back(format.suffix);
   return fail(Code::invalid, "-o {}: no format has that suffix; there are {} (or give --format)",
               file, fmt::join(suffixes, ", "));
 }
@@ -103,8 +105,10 @@ void add_topo(CLI::App& app, Session& session) {
   add_input(*topo, options->input);
   topo->add_option("-o,--output", options->output,
                    "Write to this file, in the format of its suffix; default: -, standard output");
-  topo->add_option("-f,--format", options->format, "tree (the default) or json");
+  topo->add_option("-f,--format", options->format, "tree (the default), matrix or json");
   topo->add_flag("--json", options->json, "The same as --format json");
+  add_topo_check(*topo, session);
+  add_topo_diff(*topo, session);
   add_topo_make_xml(*topo, session);
   topo->callback([topo, options, &session] {
     if (!topo->get_subcommands().empty()) return;

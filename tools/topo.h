@@ -15,6 +15,8 @@ void add_input(CLI::App& verb, std::string& input);
 int could_not_look(const Session& session, const Error& error);
 
 // Each adds a verb of its own.
+void add_topo_check(CLI::App& topo, Session& session);
+void add_topo_diff(CLI::App& topo, Session& session);
 void add_topo_make_xml(CLI::App& topo, Session& session);
 
 }  // namespace crosstie::tools

@@ -4,6 +4,7 @@ src_base_libbase_la_SOURCES = \
   src/base/deadline.h \
   src/base/digest.h \
   src/base/edit_distance.h \
+  src/base/finding.cc src/base/finding.h \
   src/base/fmt.cc \
   src/base/handle.h \
   src/base/identity.cc src/base/identity.h \

@@ -5,11 +5,20 @@ src_topology_libshape_la_SOURCES = src/topology/shape.cc src/topology/shape.h
 
 noinst_LTLIBRARIES += src/topology/libtopology.la
 src_topology_libtopology_la_SOURCES = \
+  src/topology/assignment.cc src/topology/assignment.h \
   src/topology/builder.cc src/topology/builder.h \
   src/topology/builder_doubts.cc \
   src/topology/builder_finish.cc \
+  src/topology/check.cc src/topology/check.h \
+  src/topology/check_devices.cc \
+  src/topology/check_links.cc \
+  src/topology/check_machine.h \
   src/topology/cluster.cc src/topology/cluster.h \
   src/topology/device.h \
+  src/topology/diff.cc src/topology/diff.h \
+  src/topology/diff_pairing.cc src/topology/diff_pairing.h \
+  src/topology/diff_text.cc \
+  src/topology/diff_topology.cc \
   src/topology/domain.cc src/topology/domain.h \
   src/topology/format/cluster_toml.cc \
   src/topology/format/file.cc src/topology/format/file.h \
@@ -19,6 +28,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/json_reader.cc \
   src/topology/format/json_values.cc src/topology/format/json_values.h \
   src/topology/format/machine_toml.cc \
+  src/topology/format/matrix.cc \
   src/topology/format/nccl_xml.cc \
   src/topology/format/nccl_xml_writer.cc \
   src/topology/format/overlay_toml.cc \
@@ -38,6 +48,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/probe/seeing.h \
   src/topology/probe/sysfs.cc \
   src/topology/probe/verbs.cc \
+  src/topology/rails.cc src/topology/rails.h \
   src/topology/rates.cc src/topology/rates.h \
   src/topology/replay.cc src/topology/replay.h \
   src/topology/topology.h \

@@ -64,9 +64,9 @@ Paths::Paths(const Machine& machine, View view) : machine_(machine) {
     add_edges(machine.links_as_nccl_takes_them());
   for (uint32_t i = 0; i < node_.size(); i++)
     if (row_[i] != kNoRow && node_[i] == i) search(i);
+  prefer_chip_to_chip();
   if (view == View::physical) return;
   keep_peers_close();
-  prefer_chip_to_chip();
   reach_ports();
 }
 

@@ -73,9 +73,9 @@ class Paths {
   PathClass class_of(const Cell& so_far, uint32_t node, const Edge& edge) const;
   std::vector<uint32_t> chain(uint32_t from, uint32_t to) const;
 
+  void prefer_chip_to_chip();
   // NCCL's second thoughts, in its order.
   void keep_peers_close();
-  void prefer_chip_to_chip();
   void reach_ports();
   void relay(uint32_t gpu, uint32_t port);
   void go_by_way_of(uint32_t via, uint32_t from, uint32_t to);

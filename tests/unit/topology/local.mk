@@ -5,24 +5,29 @@ EXTRA_DIST += \
   tests/fake/verbs.h \
   tests/unit/topology/machines.h \
   tests/unit/topology/one_host.h \
+  tests/unit/topology/plan.h \
   tests/unit/topology/two-sockets.hwloc.xml
 if HAVE_CRITERION
 check_PROGRAMS += tests/unit/topology.t
 TESTS += tests/unit/topology.t
 tests_unit_topology_t_SOURCES = \
   tests/unit/topology/builder_test.cc \
+  tests/unit/topology/check_test.cc \
   tests/unit/topology/cluster_test.cc \
   tests/unit/topology/cluster_toml_test.cc \
+  tests/unit/topology/diff_test.cc \
   tests/unit/topology/domain_test.cc \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/host_names_test.cc \
   tests/unit/topology/hwloc_test.cc \
   tests/unit/topology/json_test.cc \
   tests/unit/topology/live_test.cc \
+  tests/unit/topology/matrix_test.cc \
   tests/unit/topology/nccl_xml_test.cc \
   tests/unit/topology/nvml_test.cc \
   tests/unit/topology/overlay_test.cc \
   tests/unit/topology/path_test.cc \
+  tests/unit/topology/rails_test.cc \
   tests/unit/topology/shape_test.cc \
   tests/unit/topology/sysfs_test.cc \
   tests/unit/topology/validate_test.cc \

@@ -123,7 +123,8 @@ Test(path, a_gpu_hands_on_by_nvlink_once) {
 Test(path, a_nic_of_the_cpu_to_which_a_gpu_has_c2c_is_p2c) {
   const Machine machine =
       xml(cpu(0, "GenuineIntel", gpu(0, "<c2c bw=\"44000\" count=\"10\"/>") + nic(0)));
-  expect(machine, kNccl, {kGpu, 0}, {kPort, 0}, PathClass::p2c, 48, 3);
+  for (const Paths::View view : {kNccl, kPhysical})
+    expect(machine, view, {kGpu, 0}, {kPort, 0}, PathClass::p2c, 48, 3);
 }
 
 // On every machine built in: a route is as long and as narrow as its path says.

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/check.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "topology/check_machine.h"
+#include "topology/diff.h"
+
+namespace crosstie {
+namespace {
+
+constexpr size_t kMostShown = 3;  // differences of an odd host
+
+// Hosts of one machine.
+struct Alike {
+  const Machine* machine;
+  std::vector<const Host*> hosts;
+
+  std::string text() const {
+    if (hosts.size() == 1) return hosts[0]->name;
+    return fmt::format("{} and {} more", hosts[0]->name, hosts.size() - 1);
+  }
+};
+
+std::vector<Alike> group(const Topology& topology) {
+  std::vector<Alike> groups;
+  for (const Host& host : topology.hosts) {
+    auto group = std::ranges::find(groups, host.machine.get(), &Alike::machine);
+    if (group == groups.end()) group = groups.insert(group, {host.machine.get(), {}});
+    group->hosts.push_back(&host);
+  }
+  return groups;
+}
+
+void check_numa(Suspect& suspect) {
+  std::map<std::string_view, uint32_t> by_label;
+  for (uint32_t i = 0; i < suspect.machine.devices().size(); i++)
+    by_label.emplace(suspect.device(i).label, i);
+  for (const Gap& gap : suspect.machine.gaps()) {
+    const auto device = by_label.find(gap.device);
+    if (device == by_label.end() || gap.missing.find("NUMA node") == std::string::npos) continue;
+    const bool placed = suspect.device(device->second).kind != DeviceKind::numa;
+    suspect.find(
+        placed ? Severity::warning : Severity::note, "numa-unknown", {device->second}, gap.missing,
+        gap.assumed.empty() ? "" : "assumed: " + gap.assumed,
+        placed ? "give its place in a topology file; in a VM, let the hypervisor tell it" : "");
+  }
+}
+
+std::vector<Finding> check(const Machine& machine) {
+  Suspect suspect(machine);
+  check_nvlinks(suspect);
+  check_pcie(suspect);
+  check_ports(suspect);
+  check_refusals(suspect);
+  check_distances(suspect);
+  check_numa(suspect);
+  check_guids(suspect);
+  check_cpus(suspect);
+  return std::move(suspect.findings);
+}
+
+// By rail, or by link layer within a host, the MTUs of the ports that serve.
+void check_mtus(const std::vector<Alike>& groups, std::vector<Finding>& out) {
+  std::map<int, std::vector<std::string>> all;
+  const bool several = groups.size() > 1;
+  for (const Alike& group : groups) {
+    std::map<int, std::vector<std::string>> own;
+    const Rails rails = match_rails(*group.machine);
+    for (const Rails::Port& port : rails.ports) {
+      const Device& d = group.machine->devices()[port.device];
+      if (d.mtu && port.rail) own[d.mtu->value].push_back(d.label);
+    }
+    for (const auto& [mtu, ports] : own) {
+      all[mtu].push_back(group.text());
+      if (own.size() > 1)
+        out.push_back({Severity::warning, "mtu", several ? group.text() : "", ports,
+                       "ports of one host have different MTUs", fmt::format("{} bytes", mtu),
+                       "give all ports of a fabric one MTU"});
+    }
+    if (own.size() > 1) return;
+  }
+  if (all.size() < 2) return;
+  for (const auto& [mtu, hosts] : all)
+    for (const std::string& host : hosts)
+      out.push_back({Severity::warning,
+                     "mtu",
+                     host,
+                     {},
+                     "hosts have different MTUs",
+                     fmt::format("{} bytes", mtu),
+                     "give all ports of a fabric one MTU"});
+}
+
+// What hosts that are meant to be alike have in common: models of GPUs, whatever their number.
+std::string kind_of(const Machine& machine) {
+  std::set<std::string> models;
+  for (const Device& d : machine.devices())
+    if (d.kind == DeviceKind::gpu)
+      models.insert(
+          d.model ? d.model->value
+                  : fmt::format("{}", d.compute_capability ? d.compute_capability->value : 0));
+  return fmt::format("{}", fmt::join(models, ", "));
+}
+
+void report_odd(const Alike& usual, const Alike& odd, std::vector<Finding>& out) {
+  const auto differences = diff(*usual.machine, *odd.machine);
+  if (differences.empty()) return;
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < differences.size() && i < kMostShown; i++)
+    shown.push_back(to_text(differences[i], usual.hosts[0]->name, odd.hosts[0]->name));
+  if (differences.size() > kMostShown)
+    shown.push_back(fmt::format("{} more", differences.size() - kMostShown));
+  out.push_back({Severity::warning,
+                 "odd-host",
+                 odd.text(),
+                 {},
+                 fmt::format("is unlike {}", usual.text()),
+                 fmt::format("{}", fmt::join(shown, "; ")),
+                 "`crosstie topo diff` of the two shows all"});
+}
+
+void check_kinds(const std::vector<Alike>& groups, std::vector<Finding>& out) {
+  std::map<std::string, std::vector<const Alike*>> kinds;
+  for (const Alike& group : groups) kinds[kind_of(*group.machine)].push_back(&group);
+  for (const auto& [kind, members] : kinds) {
+    const Alike* const usual = *std::ranges::max_element(
+        members, {}, [](const Alike* group) { return group->hosts.size(); });
+    for (const Alike* odd : members)
+      if (odd != usual) report_odd(*usual, *odd, out);
+  }
+}
+
+}  // namespace
+
+Suspect::Suspect(const Machine& machine_)
+    : machine(machine_),
+      paths(machine_, Paths::View::physical),
+      rails(match_rails(machine_, paths)) {
+  for (uint32_t i = 0; i < machine.devices().size(); i++) {
+    const Device& d = device(i);
+    if (d.kind == DeviceKind::gpu && whole_gpu(machine, i) == i) gpus.push_back(i);
+    if (d.kind == DeviceKind::nic && d.identity.bdf) nics.push_back(i);
+    if (d.kind != DeviceKind::port || !device(d.parent).identity.bdf) continue;
+    ports.push_back(i);
+    if (!d.carrier || d.carrier->value) usable.push_back(i);
+  }
+}
+
+void Suspect::find(Severity severity, std::string_view check, std::vector<uint32_t> of,
+                   std::string what, std::string evidence, std::string advice) {
+  std::vector<std::string> labels;
+  for (const uint32_t i : of) labels.push_back(device(i).label);
+  findings.push_back({severity,
+                      check,
+                      {},
+                      std::move(labels),
+                      std::move(what),
+                      std::move(evidence),
+                      std::move(advice)});
+}
+
+std::vector<Finding> check(const Topology& topology) {
+  const auto groups = group(topology);
+  std::vector<Finding> out;
+  for (const Alike& group : groups)
+    for (Finding& finding : check(*group.machine)) {
+      if (topology.hosts.size() > 1) finding.host = group.text();
+      out.push_back(std::move(finding));
+    }
+  check_mtus(groups, out);
+  check_kinds(groups, out);
+  return sorted(std::move(out));
+}
+
+}  // namespace crosstie

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "topology/check_machine.h"
+#include "topology/rates.h"
+
+namespace crosstie {
+namespace {
+
+// Twice what the fastest ports of 2026 carry (3.2 Tb/s); a driver that tells more tells nonsense.
+constexpr Bandwidth kMostLineRate = gigabits(6400);
+// By how much a bridge may tell a slower link than what is behind it before that is odd.
+constexpr double kOddBridge = 4;
+
+// What the lanes carry, before headers.
+Bandwidth raw_pcie(double gigatransfers, int lanes) {
+  const double coding = gigatransfers <= 5 ? 0.8 : 128.0 / 130;
+  return gigabits(gigatransfers * coding * lanes);
+}
+
+std::string pcie_text(double gigatransfers, int lanes) {
+  return fmt::format("{:g} GT/s x{}", gigatransfers, lanes);
+}
+
+bool is_assumed(const auto& property) { return property && property->from == Provenance::assumed; }
+
+void check_training(Suspect& suspect, uint32_t i) {
+  const Device& d = suspect.device(i);
+  constexpr const char* kReseat =
+      "reseat the card or its riser, and look for PCIe errors in the kernel's log";
+  if (d.pcie_lanes && d.pcie_lanes_now && d.pcie_lanes_now->value < d.pcie_lanes->value)
+    suspect.find(Severity::error, "pcie-width", {i}, "its PCIe link has lost lanes",
+                 fmt::format("x{} of x{}", d.pcie_lanes_now->value, d.pcie_lanes->value), kReseat);
+  // An idle GPU lowers its own speed.
+  if (d.kind != DeviceKind::nic || !d.pcie_speed || !d.pcie_speed_now) return;
+  if (d.pcie_speed_now->value < d.pcie_speed->value)
+    suspect.find(Severity::error, "pcie-speed", {i}, "its PCIe link is slower than it can be",
+                 fmt::format("{:g} of {:g} GT/s", d.pcie_speed_now->value, d.pcie_speed->value),
+                 kReseat);
+}
+
+void check_readable(Suspect& suspect, uint32_t i) {
+  const Device& d = suspect.device(i);
+  if (is_assumed(d.pcie_speed) || is_assumed(d.pcie_lanes))
+    suspect.find(Severity::warning, "pcie-unknown", {i},
+                 "the speed or width of its PCIe link cannot be read",
+                 fmt::format("taken for {}, as NCCL does",
+                             pcie_text(d.pcie_speed->value, d.pcie_lanes->value)),
+                 "give link_speed and link_width in a topology file");
+}
+
+// Each bridge is told of once, by the first device behind it that says so.
+void check_bridge(Suspect& suspect, uint32_t i, std::set<uint32_t>& told) {
+  const Device& d = suspect.device(i);
+  if (d.parent == kNoDevice || !d.pcie_speed || !d.pcie_lanes) return;
+  const Device& bridge = suspect.device(d.parent);
+  if (bridge.kind != DeviceKind::pci_switch || !bridge.pcie_speed || !bridge.pcie_lanes) return;
+  const Bandwidth below = pcie_bandwidth(d.pcie_speed->value, d.pcie_lanes->value);
+  const Bandwidth above = pcie_bandwidth(bridge.pcie_speed->value, bridge.pcie_lanes->value);
+  if (below.bytes_per_second < kOddBridge * above.bytes_per_second) return;
+  if (!told.insert(d.parent).second) return;
+  suspect.find(
+      Severity::warning, "pcie-bridge", {d.parent},
+      "tells a far slower link than what is behind it",
+      fmt::format("{}, above {}", pcie_text(bridge.pcie_speed->value, bridge.pcie_lanes->value),
+                  pcie_text(d.pcie_speed->value, d.pcie_lanes->value)),
+      "virtual bridges do so, and NCCL believes them; if it is one, write its speed in a "
+      "topology file");
+}
+
+void check_line_rates(Suspect& suspect, uint32_t nic) {
+  const Device& d = suspect.device(nic);
+  if (!d.pcie_speed || !d.pcie_lanes || is_assumed(d.pcie_speed) || is_assumed(d.pcie_lanes))
+    return;
+  const double speed = (d.pcie_speed_now ? d.pcie_speed_now : d.pcie_speed)->value;
+  const int lanes = (d.pcie_lanes_now ? d.pcie_lanes_now : d.pcie_lanes)->value;
+  const Bandwidth pcie = raw_pcie(speed, lanes);
+  Bandwidth fastest{}, all{};
+  for (const uint32_t port : suspect.ports) {
+    const Device& p = suspect.device(port);
+    if (p.parent != nic || is_assumed(p.line_rate) || p.line_rate->value > kMostLineRate) continue;
+    fastest = std::max(fastest, p.line_rate->value);
+    all.bytes_per_second += p.line_rate->value.bytes_per_second;
+  }
+  const auto evidence = [&](Bandwidth rate) {
+    return fmt::format("{} carries {}, below {}", pcie_text(speed, lanes), to_text(pcie),
+                       to_text(rate));
+  };
+  if (fastest > pcie)
+    suspect.find(Severity::warning, "pcie-below-line-rate", {nic},
+                 "its PCIe link carries less than its port", evidence(fastest),
+                 "put it in a slot with more or faster lanes");
+  else if (all > pcie)
+    suspect.find(Severity::note, "pcie-below-all-ports", {nic},
+                 "its PCIe link carries less than its ports together", evidence(all), "");
+}
+
+void check_acs(Suspect& suspect) {
+  std::set<uint32_t> above;
+  for (const auto* list : {&suspect.gpus, &suspect.nics})
+    for (uint32_t i : *list)
+      while ((i = suspect.device(i).parent) != kNoDevice) above.insert(i);
+  for (const uint32_t i : above)
+    if (const auto& acs = suspect.device(i).acs; acs && acs->value)
+      suspect.find(Severity::warning, "acs", {i}, "access control (ACS) is on above GPUs or NICs",
+                   "peer-to-peer traffic goes up to the CPU and down again",
+                   "on bare metal turn it off in the firmware or with setpci; VMs need it");
+}
+
+void check_carrier(Suspect& suspect, uint32_t port) {
+  const Device& d = suspect.device(port);
+  if (!d.carrier || d.carrier->value) return;
+  const bool other_is_up = std::ranges::any_of(
+      suspect.usable, [&](uint32_t other) { return suspect.device(other).parent == d.parent; });
+  suspect.find(other_is_up ? Severity::note : Severity::warning, "no-carrier", {port},
+               other_is_up ? "no carrier, but on another port of its NIC" : "no carrier",
+               "its link is down", "check cable, transceiver and the switch's port");
+}
+
+void check_line_rate(Suspect& suspect, uint32_t port) {
+  const Device& d = suspect.device(port);
+  const bool down = d.carrier && !d.carrier->value;
+  if (is_assumed(d.line_rate) && !down)
+    suspect.find(Severity::warning, "speed-unknown", {port}, "its speed is not known",
+                 fmt::format("taken for {}, as NCCL does", to_text(d.line_rate->value)),
+                 "give its speed in a topology file");
+  else if (d.line_rate && d.line_rate->value > kMostLineRate)
+    suspect.find(Severity::warning, "speed-absurd", {port}, "its speed cannot be true",
+                 fmt::format("{:.0f} Gb/s", d.line_rate->value.bytes_per_second * 8 / 1e9),
+                 "give its speed in a topology file");
+}
+
+// By host and GUID, the cards that tell it: a card is all functions of one device.
+using Cards = std::map<std::pair<uint32_t, uint64_t>, std::map<Bdf, std::vector<uint32_t>>>;
+
+void add_card(const Suspect& suspect, Cards& cards, uint64_t guid, uint32_t nic) {
+  const Device& d = suspect.device(nic);
+  if (!d.identity.bdf || d.physical_function) return;
+  Bdf card = *d.identity.bdf;
+  card.function = 0;
+  cards[{d.host, guid}][card].push_back(nic);
+}
+
+void report_cards(Suspect& suspect, const Cards& cards, std::string_view what) {
+  for (const auto& [key, of] : cards) {
+    if (of.size() < 2) continue;
+    std::vector<uint32_t> nics;
+    for (const auto& [card, functions] : of) nics.push_back(functions[0]);
+    suspect.find(Severity::warning, "guid-shared", nics, fmt::format("tell the same {}", what),
+                 fmt::format("0x{:016x}", key.second),
+                 "here they are told apart by address; what goes by GUIDs takes them for one NIC");
+  }
+}
+
+}  // namespace
+
+void check_pcie(Suspect& suspect) {
+  std::set<uint32_t> bridges;
+  for (uint32_t i = 0; i < suspect.machine.devices().size(); i++) {
+    const Device& d = suspect.device(i);
+    const bool endpoint = (d.kind == DeviceKind::gpu && whole_gpu(suspect.machine, i) == i) ||
+                          (d.kind == DeviceKind::nic && d.identity.bdf);
+    if (!endpoint && d.kind != DeviceKind::pci_switch) continue;
+    check_training(suspect, i);
+    check_readable(suspect, i);
+    if (endpoint) check_bridge(suspect, i, bridges);
+    if (d.kind == DeviceKind::nic) check_line_rates(suspect, i);
+  }
+  check_acs(suspect);
+}
+
+void check_ports(Suspect& suspect) {
+  for (const uint32_t port : suspect.ports) {
+    const Device& d = suspect.device(port);
+    check_carrier(suspect, port);
+    check_line_rate(suspect, port);
+    const bool infiniband = d.link_layer && d.link_layer->value == "InfiniBand";
+    const bool up = !d.carrier || d.carrier->value;
+    if (infiniband && up && d.lid && d.lid->value == 0)
+      suspect.find(Severity::error, "no-lid", {port}, "no LID", "no subnet manager has set it up",
+                   "start one, or see why it does not answer");
+  }
+}
+
+void check_guids(Suspect& suspect) {
+  Cards nodes, ports;
+  for (const uint32_t nic : suspect.nics)
+    if (const auto& guid = suspect.device(nic).node_guid)
+      add_card(suspect, nodes, guid->value, nic);
+  for (const uint32_t port : suspect.ports)
+    if (const auto& guid = suspect.device(port).identity.guid)
+      add_card(suspect, ports, *guid, suspect.device(port).parent);
+  report_cards(suspect, nodes, "node GUID");
+  report_cards(suspect, ports, "port GUID");
+}
+
+void check_cpus(Suspect& suspect) {
+  if (suspect.machine.count(DeviceKind::numa) < 2) return;
+  for (uint32_t i = 0; i < suspect.machine.devices().size(); i++) {
+    const Device& d = suspect.device(i);
+    if (d.kind != DeviceKind::numa || (d.cpu && sys_bandwidth(d.cpu->value))) continue;
+    const std::string cpu =
+        d.cpu ? fmt::format("{} {} family {} model {}", d.cpu->value.arch, d.cpu->value.vendor,
+                            d.cpu->value.family, d.cpu->value.model)
+              : "nothing tells its CPU";
+    suspect.find(suspect.gpus.empty() ? Severity::note : Severity::warning, "cpu-unknown", {i},
+                 "its CPU is not known, so that the speed between NUMA nodes is assumed", cpu,
+                 "measure it and give it in a cluster file");
+  }
+}
+
+}  // namespace crosstie

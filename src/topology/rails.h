@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which port serves which GPU. Seen from the whole host, so that no two GPUs take one port while
+// another is idle, as happens where each takes the nearest by itself.
+#pragma once
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "topology/path.h"
+
+namespace crosstie {
+
+struct Rails {
+  struct Gpu {
+    uint32_t device = 0;
+    std::vector<uint32_t> ports{};  // devices, the fastest first
+  };
+  struct Port {
+    uint32_t device = 0;
+    std::vector<uint32_t> gpus{};  // devices; whole GPUs only
+    std::optional<uint32_t> rail{};
+    std::string_view idle{};  // why it serves no GPU; empty where it does
+  };
+  std::vector<Gpu> gpus;    // all, in the Machine's order; a partition has its GPU's ports
+  std::vector<Port> ports;  // all, in the Machine's order
+};
+
+// A maximum matching within each host of the Machine: every GPU gets equally many ports (one where
+// there are fewer ports than GPUs, and then ports are shared), the fewest pairs are of the farthest
+// class of path, then of the next, and of such matchings one of the greatest bandwidth, evenly
+// spread; of equals that in the order of devices. Ports without carrier, or so slow that no GPU
+// gains by them, stay out. A port's rail is what is told of it, else its place among the ports that
+// serve, in the order of the GPUs that they serve: the same on hosts of one kind.
+Rails match_rails(const Machine& machine, const Paths& physical);
+Rails match_rails(const Machine& machine);
+
+// The GPU that a partition (MIG, CPX) is part of; of a whole one, itself.
+uint32_t whole_gpu(const Machine& machine, uint32_t gpu);
+
+}  // namespace crosstie

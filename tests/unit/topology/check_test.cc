@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/check.h"
+
+#include "machines.h"
+#include "plan.h"
+#include "topology/format/formats.h"
+
+using namespace crosstie;
+using namespace crosstie::test;
+
+namespace {
+
+using Findings = std::vector<Finding>;
+
+Findings checked(const Plan& plan) { return check(single_host(plan.build())); }
+
+std::string text(const Findings& findings) { return findings_text(findings); }
+
+const Finding* find(const Findings& findings, std::string_view kind) {
+  for (const Finding& f : findings)
+    if (f.check == kind) return &f;
+  return nullptr;
+}
+
+// The one finding that is worse than a note, but for what follows from it.
+void expect_only(const Findings& findings, std::string_view kind, Severity severity,
+                 const std::vector<std::string>& devices, std::string_view evidence,
+                 std::string_view consequence = {}) {
+  const Finding* const f = find(findings, kind);
+  cr_assert(f != nullptr, "%s", text(findings).c_str());
+  cr_expect(f->severity == severity && f->devices == devices, "%s", text(findings).c_str());
+  cr_expect(f->evidence.find(evidence) != std::string::npos, "%s", text(findings).c_str());
+  cr_expect(!f->what.empty());
+  for (const Finding& other : findings)
+    cr_expect(&other == f || other.severity == Severity::note || other.check == kind ||
+                  other.check == consequence,
+              "%s", text(findings).c_str());
+}
+
+Plan with(std::string label, std::function<void(Device&)> how) {
+  Plan plan = usual_plan();
+  plan.edit = change(std::move(label), std::move(how));
+  return plan;
+}
+
+constexpr auto kDriver = Provenance::driver;
+
+}  // namespace
+
+Test(check, a_sound_host_has_nothing_to_report) {
+  const auto findings = checked(usual_plan());
+  cr_assert(findings.empty(), "%s", text(findings).c_str());
+}
+
+Test(check, the_machines_built_in_are_sound) {
+  for (const KnownMachine& one : known_machines()) {
+    const auto findings = check(*read_synthetic(std::string(one.name)));
+    cr_expect(is_clean(findings), "%s", text(findings).c_str());
+  }
+}
+
+Test(check, lost_lanes_are_an_error_of_nic_and_gpu) {
+  for (const char* label : {"nic2", "gpu2"}) {
+    const auto findings =
+        checked(with(label, [](Device& d) { d.pcie_lanes_now = known(4, kDriver); }));
+    const Finding* const f = find(findings, "pcie-width");
+    cr_assert(f != nullptr && f->severity == Severity::error);
+    cr_assert(f->devices == std::vector<std::string>{label} && f->evidence == "x4 of x16");
+  }
+}
+
+Test(check, a_low_speed_is_an_error_of_a_nic_but_not_of_a_gpu_that_is_idle) {
+  const auto slow = [](Device& d) { d.pcie_speed_now = known(8.0, kDriver); };
+  const auto findings = checked(with("nic0", slow));
+  cr_assert(find(findings, "pcie-speed")->evidence == "8 of 32 GT/s");
+  cr_assert(checked(with("gpu0", slow)).empty());
+}
+
+Test(check, a_nic_whose_slot_carries_less_than_its_port) {
+  const auto half = with("nic1", [](Device& d) { d.pcie_lanes = known(8, kDriver); });
+  // Of its two GPUs' nearest ports the other is the faster now.
+  expect_only(checked(half), "pcie-below-line-rate", Severity::warning, {"nic1"}, "x8",
+              "nic-crowded");
+  // 200 Gb/s of PCIe 4 x16 is enough for a port of 200 Gb/s, though not by NCCL's reckoning.
+  Plan just = usual_plan();
+  for (auto& group : just.switches) group.ports = {200, 200};
+  just.edit = [](Device& d) {
+    if (d.kind == DeviceKind::nic) d.pcie_speed = known(16.0, kDriver);
+  };
+  cr_assert(checked(just).empty());
+}
+
+Test(check, a_gpu_that_lost_nvlinks) {
+  Plan plan = usual_plan();
+  plan.nvlinks_of = [](uint32_t gpu) { return gpu == 3 ? 16u : 18u; };
+  expect_only(checked(plan), "nvlink-missing", Severity::error, {"gpu3"}, "16 of 18");
+  plan.nvlinks_of = [](uint32_t gpu) { return gpu == 3 ? 0u : 18u; };
+  expect_only(checked(plan), "nvlink-missing", Severity::error, {"gpu3"}, "0 of 18");
+}
+
+Test(check, more_nvlinks_than_there_are) {
+  Plan plan = usual_plan();
+  plan.nvlinks = 126;
+  const auto findings = checked(plan);
+  cr_assert(find(findings, "nvlink-count")->devices.size() == 8);
+}
+
+Test(check, a_device_of_unknown_numa_node) {
+  expect_only(checked(with("switch1", [](Device& d) { d.parent = kNoDevice; })), "numa-unknown",
+              Severity::warning, {"switch1"}, "the first");
+}
+
+Test(check, a_link_whose_speed_cannot_be_read) {
+  expect_only(checked(with("nic3", [](Device& d) { d.pcie_speed.reset(); })), "pcie-unknown",
+              Severity::warning, {"nic3"}, "8 GT/s x16");
+}
+
+Test(check, a_virtual_bridge_that_tells_a_slow_link) {
+  expect_only(checked(with("switch0", [](Device& d) { d.pcie_speed = known(2.5, kDriver); })),
+              "pcie-bridge", Severity::warning, {"switch0"}, "2.5 GT/s x16");
+}
+
+Test(check, access_control_above_gpus) {
+  expect_only(checked(with("switch2", [](Device& d) { d.acs = known(true, kDriver); })), "acs",
+              Severity::warning, {"switch2"}, "CPU");
+}
+
+Test(check, ports_of_different_mtu) {
+  Plan plan = usual_plan();
+  plan.edit = [](Device& d) {
+    if (d.kind == DeviceKind::port) d.mtu = known(d.label == "mlx5_5" ? 1024 : 4096, kDriver);
+  };
+  const auto findings = checked(plan);
+  expect_only(findings, "mtu", Severity::warning, {"mlx5_5"}, "1024");
+  cr_assert(findings.size() == 2);
+}
+
+Test(check, a_port_of_no_or_of_absurd_speed) {
+  expect_only(checked(with("mlx5_0", [](Device& d) { d.line_rate.reset(); })), "speed-unknown",
+              Severity::warning, {"mlx5_0"}, "1.25 GB/s");
+  // As it is given in Mb/s by some: 200000000.
+  const auto absurd =
+      checked(with("mlx5_0", [](Device& d) { d.line_rate = known(gigabits(200000), kDriver); }));
+  cr_assert(find(absurd, "speed-absurd")->devices[0] == "mlx5_0");
+  cr_assert(find(absurd, "pcie-below-line-rate") == nullptr);
+}
+
+Test(check, a_port_without_carrier_or_lid) {
+  const auto down = checked(with("mlx5_6", [](Device& d) { d.carrier = known(false, kDriver); }));
+  cr_assert(find(down, "no-carrier")->severity == Severity::warning);
+  const auto no_lid = checked(with("mlx5_6", [](Device& d) {
+    d.link_layer = known(std::string("InfiniBand"), kDriver);
+    d.lid = known(0, kDriver);
+  }));
+  expect_only(no_lid, "no-lid", Severity::error, {"mlx5_6"}, "subnet manager");
+}
+
+Test(check, eight_nics_that_tell_one_guid) {
+  Plan plan = usual_plan();
+  plan.edit = [](Device& d) {
+    if (d.kind == DeviceKind::nic) d.node_guid = known(uint64_t{0x1234}, kDriver);
+  };
+  const auto findings = checked(plan);
+  cr_assert(find(findings, "guid-shared")->devices.size() == 8);
+  plan.edit = [](Device& d) {
+    if (d.kind == DeviceKind::port) d.identity.guid = 0x1234;
+  };
+  cr_assert(find(checked(plan), "guid-shared")->what.find("port") != std::string::npos);
+}
+
+Test(check, the_functions_of_one_card_share_its_guid) {
+  Plan plan = usual_plan();
+  plan.edit = [](Device& d) {
+    if (d.label == "nic1") d.identity.bdf = Bdf{0, 4, 0, 1};
+    if (d.label == "nic0" || d.label == "nic1") d.node_guid = known(uint64_t{0x1234}, kDriver);
+  };
+  const auto findings = checked(plan);
+  cr_assert(findings.empty(), "%s", text(findings).c_str());
+}
+
+Test(check, a_gpu_far_from_every_nic) {
+  const Plan plan{.numas = 2, .switches = {{0, 1, {400}}, {0, 1, {400}}, {1, 1, {}}}};
+  expect_only(checked(plan), "no-near-nic", Severity::warning, {"gpu2"}, "SYS");
+}
+
+Test(check, gpus_that_crowd_one_port) {
+  const Plan plan{.switches = {{0, 2, {400}}, {0, 0, {400}}}};
+  expect_only(checked(plan), "nic-crowded", Severity::warning, {"gpu0", "gpu1"}, "mlx5_1");
+}
+
+// A VM that hides the switches: 8 GPUs and 8 NICs, each on a root port of its own.
+Test(check, a_virtual_machine_that_hides_the_switches) {
+  const Plan plan{.switches = {{0, 8, std::vector<double>(8, 400.0), true}}};
+  const auto findings = checked(plan);
+  expect_only(findings, "all-alike", Severity::warning, {}, "PHB for all of 8 GPUs and 8 ports");
+  cr_assert(find(findings, "all-alike")->advice.find("make-xml") != std::string::npos);
+}
+
+Test(check, an_unknown_cpu) {
+  Plan plan = usual_plan();
+  plan.cpu = "Unheard";
+  expect_only(checked(plan), "cpu-unknown", Severity::warning, {"numa0", "numa1"}, "Unheard");
+}
+
+Test(check, peers_that_refuse_each_other) {
+  const Machine sound = usual_plan().build();
+  Machine::Parts parts{sound.name(),
+                       sound.source(),
+                       {sound.devices().begin(), sound.devices().end()},
+                       {sound.links().begin(), sound.links().end()},
+                       {}};
+  const auto place = [&](std::string_view label) {
+    return static_cast<uint32_t>(test::find(sound, label) - sound.devices().data());
+  };
+  parts.refusals = {{place("gpu0"), place("gpu1"), "chipset not supported"},
+                    {place("gpu0"), place("gpu2"), "chipset not supported"}};
+  const auto findings = check(single_host(Machine(std::move(parts))));
+  cr_assert(findings.size() == 2, "%s", text(findings).c_str());
+  cr_assert(findings[0].what.find("gpu1") != std::string::npos);
+}
+
+namespace {
+
+Topology cluster(const std::vector<Machine>& machines, const std::vector<size_t>& hosts) {
+  std::vector<std::shared_ptr<const Machine>> shared;
+  for (const Machine& machine : machines)
+    shared.push_back(std::make_shared<const Machine>(machine));
+  Topology topology;
+  for (size_t i = 0; i < hosts.size(); i++)
+    topology.hosts.push_back({fmt::format("a{}", i), shared[hosts[i]]});
+  return topology;
+}
+
+}  // namespace
+
+// One more level of bridges above a NIC, as some firmware shows on some boots.
+Test(check, the_odd_host_of_a_kind_is_told) {
+  const Plan odd = extra_bridge_plan();
+  const auto findings = check(cluster({usual_plan().build(), odd.build()}, {0, 0, 1, 0}));
+  expect_only(findings, "odd-host", Severity::warning, {}, "switch9", "nic-crowded");
+  cr_assert(find(findings, "nic-crowded")->devices == std::vector<std::string>({"gpu0", "gpu1"}));
+  cr_assert(find(findings, "odd-host")->host == "a2");
+}
+
+Test(check, hosts_of_another_kind_are_not_odd) {
+  Plan other = usual_plan();
+  other.edit = [](Device& d) {
+    if (d.kind == DeviceKind::gpu) d.compute_capability = known(80, kDriver);
+  };
+  cr_assert(check(cluster({usual_plan().build(), other.build()}, {0, 0, 1})).empty());
+}
+
+Test(check, a_finding_of_hosts_that_are_alike_is_told_once) {
+  const Plan plan = with("nic1", [](Device& d) { d.pcie_lanes_now = known(8, kDriver); });
+  const auto findings = check(cluster({plan.build()}, {0, 0, 0}));
+  cr_assert(find(findings, "pcie-width")->host == "a0 and 2 more");
+  cr_assert(std::ranges::count(findings, "pcie-width", &Finding::check) == 1);
+}
+
+Test(check, the_worst_comes_first) {
+  Plan plan = with("nic1", [](Device& d) { d.pcie_lanes_now = known(8, kDriver); });
+  plan.cpu = "Unheard";
+  const auto findings = checked(plan);
+  for (size_t i = 1; i < findings.size(); i++)
+    cr_assert(findings[i - 1].severity <= findings[i].severity);
+  cr_assert(findings[0].check == "pcie-width");
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// crosstie topo diff: what is not the same in two topologies.
+#include <memory>
+
+#include "topo.h"
+#include "topology/diff.h"
+
+namespace crosstie::tools {
+namespace {
+
+struct DiffOptions {
+  std::string first, second;
+  std::string output = "-";
+  bool json = false;
+};
+
+int run(const DiffOptions& options, const Session& session) {
+  const auto first = look(options.first);
+  if (!first) return could_not_look(session, first.error());
+  const auto second = look(options.second);
+  if (!second) return could_not_look(session, second.error());
+  const auto differences = diff(*first, *second);
+  const bool json = options.json || options.output.ends_with(".json");
+  const auto render = json ? differences_json : differences_text;
+  const Status written =
+      write_output(options.output, render(differences, options.first, options.second));
+  if (!written) return could_not_look(session, written.error());
+  return differences.empty() ? kClean : kFindings;
+}
+
+}  // namespace
+
+void add_topo_diff(CLI::App& topo, Session& session) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App* const diff =
+      topo.add_subcommand("diff", "Show what differs in two topologies, what matters first");
+  const auto names_something = [](const std::string& text) {
+    return text.empty() ? "names nothing" : "";
+  };
+  for (const auto& [name, value] : {std::pair("A", &options->first), {"B", &options->second}})
+    diff->add_option(name, *value, "A topology file or known machines, as -i of topo takes them")
+        ->required()
+        ->check(CLI::Validator(names_something, "", ""));
+  diff->add_option("-o,--output", options->output, "Write to this file; .json implies --json");
+  diff->add_flag("--json", options->json, "JSON in place of text");
+  diff->footer("Exit code 1 says that they differ.");
+  diff->callback([options, &session] {
+    session.run = [options, &session] { return run(*options, session); };
+  });
+}
+
+}  // namespace crosstie::tools
