@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <ctime>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "base/digest.h"
