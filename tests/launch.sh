@@ -44,6 +44,20 @@ if command -v mpirun >/dev/null; then
     status=1
     ;;
   esac
+
+  # What one rank sees of the host all tell.
+  seen=$(mktemp -d) || exit 99
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 \
+    mpirun --oversubscribe -np 4 sh -c \
+    "'$command' topo -o '$seen'/\$OMPI_COMM_WORLD_RANK.json" >"$seen/said" 2>&1
+  if [ ! -s "$seen/said" ] && [ -s "$seen/0.json" ] && cmp -s "$seen/0.json" "$seen/1.json" &&
+    cmp -s "$seen/0.json" "$seen/2.json" && cmp -s "$seen/0.json" "$seen/3.json"; then
+    echo "ok: topo under mpirun"
+  else
+    echo "topo under mpirun: $(cat "$seen/said"; ls -l "$seen")"
+    status=1
+  fi
+  rm -rf "$seen"
 else
   echo "mpirun: there is none (Debian: openmpi-bin); the rest: $status"
   [ $status = 0 ] && status=77

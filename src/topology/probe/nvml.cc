@@ -20,7 +20,7 @@ Bdf to_bdf(const NvmlPciInfo& info) {
 // Integrated GPUs have none, and NVSwitches in another tray: NVML then gives zeros or ones. PCI has
 // 32 devices a bus, and at 0000:00:00.0 a host bridge.
 bool is_address(const NvmlPciInfo& info) {
-  return info.bus < 256 && info.device < 32 && to_bdf(info) != Bdf{};
+  return info.domain != ~0u && info.bus < 256 && info.device < 32 && to_bdf(info) != Bdf{};
 }
 
 // nvmlNvlinkVersion_t.

@@ -143,6 +143,29 @@ Test(once_per_host, what_is_old_or_cut_short_is_found_out_anew) {
   fs::resize_file(folder.files().at(0), 10);
   folder.take();
   cr_assert(folder.made() == 4);
+  const uint64_t endless = UINT64_MAX / 2;
+  overwrite(folder.files().at(0), 16, &endless, sizeof endless);
+  folder.take();
+  cr_assert(folder.made() == 5);
+}
+
+Test(once_per_host, a_file_that_was_removed_while_one_waited_for_it_does_not_count) {
+  const Folder folder;
+  folder.take();
+  const fs::path file = folder.files().at(0);
+  Fd held(open(file.c_str(), O_RDWR));
+  cr_assert(flock(held.get(), LOCK_EX) == 0);
+  const pid_t child = start([&] {
+    held.reset();  // its copy, which holds the lock as well
+    return once_per_host(folder.share(), folder.make(), kTimeout).has_value();
+  });
+  std::this_thread::sleep_for(200ms);  // until it waits
+  fs::remove(file);
+  cr_assert(ftruncate(held.get(), 0) == 0);
+  held.reset();
+  cr_assert(ended_well(child));
+  folder.take();
+  cr_assert(folder.made() == 2, "found out %ju times", folder.made());
 }
 
 Test(once_per_host, files_that_others_may_write_to_are_refused) {

@@ -71,6 +71,23 @@ Test(nvml, an_old_driver_leaves_out_what_it_does_not_know) {
   cr_assert(!find(m, "gpu0")->nvlink_version && !find(m, "gpu0")->fabric);
 }
 
+Test(nvml, what_a_driver_does_not_answer_is_left_out_as_well) {
+  constexpr auto kFails = kNvmlNotSupported;
+  Nvml n = fake::nvml();
+  n.nvlink_version = [](NvmlDevice, unsigned, unsigned*) { return kFails; };
+  n.nvlink_remote_type = [](NvmlDevice, unsigned, NvmlRemote*) { return kFails; };
+  n.field_values = [](NvmlDevice, int, NvmlFieldValue*) { return kFails; };
+  n.fabric_info = [](NvmlDevice, NvmlFabricInfo*) { return kFails; };
+  n.p2p_status = [](NvmlDevice, NvmlDevice, NvmlP2pIndex, NvmlP2pStatus*) { return kFails; };
+  n.memory_affinity = [](NvmlDevice, unsigned, unsigned long*, unsigned) { return kFails; };
+  n.mig_mode = [](NvmlDevice, unsigned*, unsigned*) { return kFails; };
+  n.mig_count = [](NvmlDevice, unsigned*) { return kFails; };
+  n.mig_by_index = [](NvmlDevice, unsigned, NvmlDevice*) { return kFails; };
+  const Machine m = look(n), old = look(fake::nvml());
+  cr_assert(m.devices().size() == old.devices().size() && m.gaps().size() == old.gaps().size());
+  cr_assert(m.links().size() == old.links().size() && m.refusals().empty());
+}
+
 Test(nvml, of_links_that_answer_only_those_that_are_up_count) {
   Nvml n = fake::nvml();
   n.nvlink_version = [](NvmlDevice, unsigned, unsigned* version) {
