@@ -13,6 +13,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/domain.cc src/topology/domain.h \
   src/topology/format/cluster_toml.cc \
   src/topology/format/drawing.cc src/topology/format/drawing.h \
+  src/topology/format/drawing_cluster.cc src/topology/format/drawing_cluster.h \
   src/topology/format/drawing_dot.cc src/topology/format/drawing_dot.h \
   src/topology/format/drawing_links.cc src/topology/format/drawing_links.h \
   src/topology/format/drawing_machine.cc src/topology/format/drawing_machine.h \

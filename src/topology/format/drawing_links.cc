@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
 namespace crosstie {
@@ -157,7 +158,7 @@ class GpuLinks {
     std::string rows = fmt::format("<TR><TD>{}{}</TD></TR>", bold("NVSwitch"), links_of_each_gpu());
     for (const uint32_t chip : nodes_.shown_at(first)) rows += switch_row(chip);
     out_.table(nodes_.id(first), rows, kSwitchFill);
-    for (const auto& [gpu, bundle] : to_switches_)
+    for (const auto& [gpu, bundle] : to_switches_ | std::views::reverse)
       edge(nodes_.id(gpu), nodes_.id(first), LinkType::nvlink, fmt::format("{}x", bundle.count));
   }
 
@@ -192,7 +193,7 @@ class GpuLinks {
                          small(fmt::format("{}x {}{}", bundle.count, rate_text(bundle.bandwidth),
                                            pair ? "" : " a pair"))),
              "white", " color=\"transparent\"");
-    for (const uint32_t gpu : mesh.gpus)
+    for (const uint32_t gpu : mesh.gpus | std::views::reverse)
       edge(nodes_.id(gpu), id, type_,
            pair ? "" : fmt::format("{}x", bundle.count * (mesh.gpus.size() - 1)));
   }
@@ -204,7 +205,7 @@ class GpuLinks {
     for (const uint32_t gpu : mesh.gpus) rows += table_row(mesh, gpu);
     const std::string id = "mesh_" + nodes_.id(*mesh.gpus.begin());
     out_.table(id, rows, "white");
-    for (const uint32_t gpu : mesh.gpus)
+    for (const uint32_t gpu : mesh.gpus | std::views::reverse)
       edge(nodes_.id(gpu), fmt::format("{}:{}:w", id, nodes_.id(gpu)), type_, "");
   }
 
@@ -311,7 +312,7 @@ void draw_cpu_links(dot::Writer& out, const DrawnNodes& nodes, uint32_t host) {
           fmt::format("{}<BR/>{}", bold("between CPUs"),
                       small((assumed ? std::string(dot::kAssumedMark) : "") + range)),
           "white", " color=\"transparent\"");
-  for (const uint32_t numa : ends)
+  for (const uint32_t numa : ends | std::views::reverse)
     out.line(
         fmt::format("{} -- {} [{}]", id, nodes.id(numa), line_look(LinkType::sys, "", assumed)));
 }

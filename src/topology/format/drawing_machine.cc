@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 namespace crosstie {
 namespace {
@@ -78,21 +79,6 @@ void MachineDrawing::draw(std::string_view title) const {
   draw_gpu_links(out_, nodes_);
   out_.close();
   for (const Link& link : nodes_.machine.links()) draw_link(link);
-  keep_order();
-}
-
-// Graphviz puts what is of one column in an order of its own, unless invisible edges tell it ours,
-// from the bottom to the top.
-void MachineDrawing::keep_order() const {
-  std::vector<std::string> numas, ends;
-  for (uint32_t i = static_cast<uint32_t>(within_.size()); i-- > 0;) {
-    if (nodes_.node[i] != i) continue;
-    if (device(i).kind == DeviceKind::numa) numas.push_back(nodes_.id(i));
-    if (is_end(i)) ends.push_back(nodes_.id(i));
-  }
-  for (const auto& column : {numas, ends})
-    if (column.size() > 1)
-      out_.line(fmt::format("{} [style=invis constraint=false]", fmt::join(column, " -- ")));
 }
 
 // A GPU or NIC with nothing behind it.
@@ -103,13 +89,13 @@ bool MachineDrawing::is_end(uint32_t index) const {
 }
 
 void MachineDrawing::draw_host(uint32_t host) const {
-  draw_cpu_links(out_, nodes_, host);
-  for (uint32_t i = 0; i < within_.size(); i++) {
+  for (uint32_t i = static_cast<uint32_t>(within_.size()); i-- > 0;) {
     const Device& d = device(i);
     if (d.host != host || d.parent != kNoDevice) continue;
     if (d.kind == DeviceKind::cpu) draw_package(i);
     if (d.kind == DeviceKind::numa) draw_numa(i, true);
   }
+  draw_cpu_links(out_, nodes_, host);
 }
 
 void MachineDrawing::draw_package(uint32_t cpu) const {
@@ -117,7 +103,8 @@ void MachineDrawing::draw_package(uint32_t cpu) const {
   out_.open(fmt::format("subgraph cluster_{}", nodes_.id(cpu)));
   out_.line(fmt::format("label=<{} {}> color=\"#7788aa\"", bold(d.label), html(model_of(d))));
   if (within_[cpu].empty()) out_.box(nodes_.id(cpu), "no NUMA node", kNumaFill);
-  for (const uint32_t numa : within_[cpu]) draw_numa(numa, within_[cpu].size() > 1);
+  for (const uint32_t numa : within_[cpu] | std::views::reverse)
+    draw_numa(numa, within_[cpu].size() > 1);
   out_.close();
 }
 
@@ -133,7 +120,7 @@ void MachineDrawing::draw_numa(uint32_t numa, bool boxed) const {
 }
 
 void MachineDrawing::draw_within(uint32_t parent) const {
-  for (const uint32_t i : within_[parent]) {
+  for (const uint32_t i : within_[parent] | std::views::reverse) {
     if (nodes_.node[i] == i) draw_device(i);
     draw_within(i);
   }

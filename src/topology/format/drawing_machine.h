@@ -26,7 +26,6 @@ class MachineDrawing {
   const Device& device(uint32_t index) const { return nodes_.machine.devices()[index]; }
   void give_columns();
   bool is_end(uint32_t index) const;
-  void keep_order() const;
 
   void draw_host(uint32_t host) const;
   void draw_package(uint32_t cpu) const;
