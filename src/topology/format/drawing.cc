@@ -79,7 +79,7 @@ std::string dot_text(const Topology& topology) {
     draw_kinds(out, kinds);
   } else {
     out.line("graph [nodesep=0.3 ranksep=2 splines=line]");
-    out.line(legend(kinds, "leaf switches above, hosts below, cables in the colour of their rail"));
+    out.line(legend(kinds, "cables between hosts and leaf switches in the colour of their rail"));
     draw_cluster(out, topology);
   }
   out.close();

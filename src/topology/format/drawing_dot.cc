@@ -37,11 +37,17 @@ std::string_view entity(char c) {
 
 }  // namespace
 
+// Graphviz puts names for \N and its like in HTML-like labels too, where no backslash is doubled: a
+// space of no width keeps them apart.
 std::string html(std::string_view text) {
+  constexpr std::string_view kReplaced = "EGHLNT";
   std::string out;
+  bool after_backslash = false;
   for (const char c : printable(text)) {
+    if (after_backslash && kReplaced.find(c) != std::string_view::npos) out += "&#8203;";
     const std::string_view written = entity(c);
     written.empty() ? out += c : out += written;
+    after_backslash = c == '\\';
   }
   return out;
 }
