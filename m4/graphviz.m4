@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 AC_DEFUN([CROSSTIE_CHECK_GRAPHVIZ], [
-  CROSSTIE_OPTIONAL([graphviz], [Graphviz's dot, to draw topologies],
-    [AC_PATH_PROG([DOT], [dot])
-     AS_IF([test -n "$DOT"], [have_graphviz="yes $DOT (found; nothing uses it yet)"],
-           [have_graphviz="no: no dot on PATH (Debian: graphviz)"])])])
+  CROSSTIE_OPTIONAL([graphviz], [Graphviz, to draw topologies as SVG and PNG],
+    [PKG_CHECK_MODULES([GRAPHVIZ], [libgvc >= 2.42 libcgraph],
+       [have_graphviz="yes $($PKG_CONFIG --modversion libgvc)"],
+       [have_graphviz="no: pkg-config finds no libgvc >= 2.42 (Debian: libgraphviz-dev)"])])])

@@ -10,7 +10,8 @@ tool_sources = \
   tools/topo_diff.cc \
   tools/topo_make_xml.cc
 tool_cppflags = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
-tool_libs = src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la $(topology_libs)
+tool_libs = src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la $(picture_libs) \
+  $(topology_libs)
 
 bin_PROGRAMS += crosstie
 crosstie_SOURCES = tools/main.cc $(tool_sources)

@@ -21,6 +21,11 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/diff_topology.cc \
   src/topology/domain.cc src/topology/domain.h \
   src/topology/format/cluster_toml.cc \
+  src/topology/format/drawing.cc src/topology/format/drawing.h \
+  src/topology/format/drawing_cluster.cc src/topology/format/drawing_cluster.h \
+  src/topology/format/drawing_dot.cc src/topology/format/drawing_dot.h \
+  src/topology/format/drawing_links.cc src/topology/format/drawing_links.h \
+  src/topology/format/drawing_machine.cc src/topology/format/drawing_machine.h \
   src/topology/format/file.cc src/topology/format/file.h \
   src/topology/format/formats.h \
   src/topology/format/hwloc_xml.cc \
@@ -58,3 +63,13 @@ src_topology_libtopology_la_CPPFLAGS = \
   $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(PUGIXML_CFLAGS) $(IBVERBS_CFLAGS)
 topology_libs = src/topology/libtopology.la src/driver/libdriver.la src/base/libbase.la \
   $(HWLOC_LIBS) $(PUGIXML_LIBS)
+
+# Graphviz is for the command alone.
+noinst_LTLIBRARIES += src/topology/libpicture.la
+if HAVE_GRAPHVIZ
+src_topology_libpicture_la_SOURCES = src/topology/format/drawing_render.cc
+else
+src_topology_libpicture_la_SOURCES = src/topology/format/drawing_without.cc
+endif
+src_topology_libpicture_la_CPPFLAGS = $(AM_CPPFLAGS) $(GRAPHVIZ_CFLAGS)
+picture_libs = src/topology/libpicture.la $(GRAPHVIZ_LIBS)

@@ -3,7 +3,9 @@ EXTRA_DIST += \
   tests/fake/nvml.h \
   tests/fake/sysfs.h \
   tests/fake/verbs.h \
+  tests/unit/topology/leaves.dot \
   tests/unit/topology/machines.h \
+  tests/unit/topology/mini.dot \
   tests/unit/topology/one_host.h \
   tests/unit/topology/plan.h \
   tests/unit/topology/two-sockets.hwloc.xml
@@ -17,6 +19,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/cluster_toml_test.cc \
   tests/unit/topology/diff_test.cc \
   tests/unit/topology/domain_test.cc \
+  tests/unit/topology/drawing_test.cc \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/host_names_test.cc \
   tests/unit/topology/hwloc_test.cc \
@@ -33,7 +36,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/validate_test.cc \
   tests/unit/topology/verbs_test.cc
 tests_unit_topology_t_CPPFLAGS = $(unit_cppflags) $(IBVERBS_CFLAGS)
-tests_unit_topology_t_LDADD = $(topology_libs) src/topology/libshape.la $(unit_libs)
+tests_unit_topology_t_LDADD = $(picture_libs) $(topology_libs) src/topology/libshape.la $(unit_libs)
 endif
 
 check_PROGRAMS += tests/unit/topology/recorded_files.t

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/format/drawing.h"
+
+#include <map>
+#include <set>
+
+#include "topology/format/drawing_cluster.h"
+#include "topology/format/drawing_machine.h"
+
+namespace crosstie {
+namespace {
+
+constexpr std::string_view kFont = "Helvetica,Arial,sans-serif";
+constexpr size_t kMostRailsInLegend = 18;
+
+using Kinds = std::vector<std::vector<const Host*>>;
+
+// Hosts by kind, in the order of their first.
+Kinds kinds_of_host(const Topology& topology) {
+  Kinds out;
+  std::map<const Machine*, size_t> known;
+  for (const Host& host : topology.hosts) {
+    const auto [at, is_new] = known.emplace(host.machine.get(), out.size());
+    if (is_new) out.emplace_back();
+    out[at->second].push_back(&host);
+  }
+  return out;
+}
+
+std::string legend(const Kinds& kinds, std::string_view lines) {
+  std::set<uint32_t> rails;
+  for (const auto& hosts : kinds)
+    for (const auto& rail : rails_of(*hosts[0]->machine))
+      if (rail) rails.insert(*rail);
+  std::string cells;
+  if (rails.size() <= kMostRailsInLegend)
+    for (const uint32_t rail : rails) cells += dot::rail_cell(rail);
+  return fmt::format(
+      "label=<<TABLE BORDER=\"0\" CELLSPACING=\"3\"><TR>{}<TD>{}</TD></TR></TABLE>> fontsize=10",
+      cells, dot::html(lines));
+}
+
+void draw_kinds(dot::Writer& out, const Kinds& kinds) {
+  out.line("graph [rankdir=LR]");
+  out.line(legend(kinds,
+                  "thin lines: PCIe; thick: NVLink, xGMI, C2C, their number; rates one way; "
+                  "~ and dashed: assumed"));
+  for (size_t i = 0; i < kinds.size(); i++)
+    MachineDrawing(out, *kinds[i][0]->machine, kinds.size() == 1 ? "" : fmt::format("m{}", i))
+        .draw(title_of(kinds[i]));
+}
+
+}  // namespace
+
+// What is told of the ports, else their order.
+PortRails rails_of(const Machine& machine) {
+  PortRails out(machine.devices().size());
+  uint32_t next = 0;
+  for (size_t i = 0; i < out.size(); i++) {
+    const Device& d = machine.devices()[i];
+    if (d.kind != DeviceKind::port) continue;
+    out[i] = d.rail ? static_cast<uint32_t>(d.rail->value) : next;
+    next++;
+  }
+  return out;
+}
+
+std::string dot_text(const Topology& topology) {
+  dot::Writer out;
+  out.open("graph topology");
+  out.line(fmt::format("graph [fontname=\"{}\" nodesep=0.12 ranksep=0.25 labeljust=l]", kFont));
+  out.line(
+      fmt::format("node [shape=box style=\"filled,rounded\" fontname=\"{}\" fontsize=11 "
+                  "height=0.3 margin=\"0.08,0.04\"]",
+                  kFont));
+  out.line(fmt::format("edge [fontname=\"{}\" fontsize=9]", kFont));
+  const auto kinds = kinds_of_host(topology);
+  if (topology.leaves.empty()) {
+    draw_kinds(out, kinds);
+  } else {
+    out.line("graph [nodesep=0.3 ranksep=2 splines=line]");
+    out.line(legend(kinds, "cables between hosts and leaf switches in the colour of their rail"));
+    draw_cluster(out, topology);
+  }
+  out.close();
+  return out.text();
+}
+
+}  // namespace crosstie
