@@ -6,6 +6,7 @@
 #include "api/options.h"
 #include "nccl/options.h"
 #include "runtime/options.h"
+#include "topology/options.h"
 #include "transport/options.h"
 
 namespace crosstie {
@@ -16,6 +17,7 @@ void for_each_table(const Visit& visit) {
   visit(std::span<const Option<LibraryOptions>>(kLibraryOptions));
   visit(std::span<const Option<RuntimeOptions>>(kRuntimeOptions));
   visit(std::span<const Option<nccl::TunerOptions>>(nccl::kTunerOptions));
+  visit(std::span<const Option<TopologyOptions>>(kTopologyOptions));
   visit(std::span<const Option<TransportOptions>>(kTransportRows));
 }
 

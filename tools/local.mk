@@ -4,10 +4,11 @@ tool_sources = \
   tools/command.cc tools/command.h \
   tools/config.cc \
   tools/output.cc \
+  tools/this_host.cc tools/this_host.h \
   tools/topo.cc tools/topo.h \
   tools/topo_make_xml.cc
 tool_cppflags = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
-tool_libs = src/api/libcrosstie.la src/libsettings.la $(topology_libs)
+tool_libs = src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la $(topology_libs)
 
 bin_PROGRAMS += crosstie
 crosstie_SOURCES = tools/main.cc $(tool_sources)

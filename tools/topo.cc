@@ -8,10 +8,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/identity.h"
-#include "driver/drivers.h"
+#include "this_host.h"
 #include "topology/format/formats.h"
-#include "topology/probe/live.h"
 
 namespace crosstie::tools {
 namespace {
@@ -32,15 +30,6 @@ struct TopoOptions {
   std::string format;
   bool json = false;
 };
-
-Result<Topology> this_host() {
-  Drivers drivers;
-  drivers.verbs = open_verbs();
-  drivers.nvml = open_nvml();
-  auto machine = probe_live({drivers, host_name()});
-  if (!machine) return pass(machine, "this host");
-  return single_host(std::move(*machine));
-}
 
 bool names_a_file(const std::string& input) {
   const std::filesystem::path path(input);
@@ -89,7 +78,7 @@ int run_topo(const TopoOptions& options, const Session& session) {
 }  // namespace
 
 Result<Topology> look(const std::string& input) {
-  if (input.empty()) return this_host();
+  if (input.empty()) return this_host(Environment::of_process(), stderr_log(Level::warn));
   return names_a_file(input) ? read_topology_file(input) : read_synthetic(input);
 }
 

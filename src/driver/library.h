@@ -34,7 +34,13 @@ Status find_symbol(const Library& library, const char* symbol, F*& entry) {
   return {};
 }
 
-// The same, put off: for chains of and_then().
+// The same for what only newer libraries have: null where this one is older.
+template <class F>
+void find_optional(const Library& library, const char* symbol, F*& entry) {
+  entry = reinterpret_cast<F*>(::dlsym(library.get(), symbol));
+}
+
+// find_symbol(), put off: for chains of and_then().
 template <class F>
 auto find(const Library& library, const char* symbol, F*& entry) {
   return [&library, symbol, &entry] { return find_symbol(library, symbol, entry); };

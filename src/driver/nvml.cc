@@ -21,6 +21,15 @@ Result<Nvml> find_functions(const Library& library) {
           .and_then(find(library, "nvmlDeviceGetNvLinkState", n.nvlink_state))
           .and_then(find(library, "nvmlDeviceGetNvLinkRemotePciInfo_v2", n.nvlink_remote));
   if (!found) return pass(found);
+  find_optional(library, "nvmlDeviceGetNvLinkVersion", n.nvlink_version);
+  find_optional(library, "nvmlDeviceGetNvLinkRemoteDeviceType", n.nvlink_remote_type);
+  find_optional(library, "nvmlDeviceGetFieldValues", n.field_values);
+  find_optional(library, "nvmlDeviceGetGpuFabricInfoV", n.fabric_info);
+  find_optional(library, "nvmlDeviceGetP2PStatus", n.p2p_status);
+  find_optional(library, "nvmlDeviceGetMemoryAffinity", n.memory_affinity);
+  find_optional(library, "nvmlDeviceGetMigMode", n.mig_mode);
+  find_optional(library, "nvmlDeviceGetMaxMigDeviceCount", n.mig_count);
+  find_optional(library, "nvmlDeviceGetMigDeviceHandleByIndex", n.mig_by_index);
   return n;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/verbs.h"
 
+#include <cstddef>
+#include <cstring>
+
 namespace crosstie {
 
 Result<Driver<Verbs>> open_verbs() {
@@ -19,12 +22,22 @@ Result<Driver<Verbs>> open_verbs() {
   return Driver<Verbs>{v, "1", std::move(*library)};
 }
 
-int query_port(const Verbs& verbs, ibv_context* context, uint8_t port, ibv_port_attr& attributes) {
+// Eight bits hold no rate beyond NDR; where the wider field is set, it is meant.
+uint32_t PortAttributes::active_speed() const {
+  constexpr size_t kExtendedAt = 52;  // behind port_cap_flags2, aligned
+  static_assert(offsetof(ibv_port_attr, port_cap_flags2) == 48);
+  uint32_t extended = 0;
+  std::memcpy(&extended, reinterpret_cast<const std::byte*>(this) + kExtendedAt, sizeof extended);
+  return extended != 0 ? extended : basic.active_speed;
+}
+
+int query_port(const Verbs& verbs, ibv_context* context, uint8_t port, PortAttributes& attributes) {
   attributes = {};
   verbs_context* const extended = verbs_get_ctx_op(context, query_port);
   if (extended != nullptr)
-    return extended->query_port(context, port, &attributes, sizeof attributes);
-  return verbs.query_port_old(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attributes));
+    return extended->query_port(context, port, &attributes.basic, sizeof attributes);
+  return verbs.query_port_old(context, port,
+                              reinterpret_cast<_compat_ibv_port_attr*>(&attributes.basic));
 }
 
 }  // namespace crosstie

@@ -22,8 +22,17 @@ struct Verbs {
 
 Result<Driver<Verbs>> open_verbs();
 
+// ibv_port_attr, and room for the active_speed_ex (rates beyond NDR) that newer headers have behind
+// it.
+struct PortAttributes {
+  ibv_port_attr basic;
+  uint32_t room[2];
+
+  uint32_t active_speed() const;  // an encoded rate a lane
+};
+
 // What the header's inline ibv_query_port does, without linking to the library: through the
 // provider's own entry where the context has one. Returns 0 or an errno value.
-int query_port(const Verbs& verbs, ibv_context* context, uint8_t port, ibv_port_attr& attributes);
+int query_port(const Verbs& verbs, ibv_context* context, uint8_t port, PortAttributes& attributes);
 
 }  // namespace crosstie

@@ -132,6 +132,12 @@ bool has_id(const Launcher* launcher, const Environment& environment) {
          });
 }
 
+Digest id_of(const Launcher& launcher, const Environment& environment) {
+  Digest id;
+  for (const char* name : launcher.id) id.add(value(environment, name));
+  return id;
+}
+
 Status find_port(Job& job, const Launcher* launcher, const Environment& environment) {
   job.port = port_of(job.id);
   const std::string* port = environment.find("MASTER_PORT");
@@ -190,14 +196,19 @@ Result<Job> find_job(const RuntimeOptions& options, const Environment& environme
   const Launcher* launcher = find_launcher(environment);
   const auto ranked = find_rank(job, options, launcher, environment);
   if (!ranked) return pass(ranked);
-  Digest id;
-  if (launcher)
-    for (const char* name : launcher->id) id.add(value(environment, name));
+  Digest id = launcher ? id_of(*launcher, environment) : Digest();
   job.id = id.value();
   const auto found = find_address(job, options, launcher, environment);
   if (!found) return pass(found);
   job.id = id.add(job.port).value();
   return job;
+}
+
+std::optional<LocalJob> find_local_job(const Environment& environment) {
+  const Launcher* launcher = find_launcher(environment);
+  if (!has_id(launcher, environment)) return std::nullopt;
+  const auto ranks = number(environment, launcher->local_ranks);
+  return LocalJob{id_of(*launcher, environment).value(), ranks ? std::max(*ranks, 0) : 0};
 }
 
 }  // namespace crosstie

@@ -2,6 +2,7 @@
 // Where this process stands in its job, as launchers tell it.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/options.h"
@@ -26,6 +27,13 @@ struct Job {
 // variables; else a job of one. The address likewise, apart: MASTER_ADDR and MASTER_PORT serve
 // every launcher.
 Result<Job> find_job(const RuntimeOptions& options, const Environment& environment);
+
+// The job's part on this host, as its launcher tells; none where nothing tells it from other jobs.
+struct LocalJob {
+  uint64_t id = 0;
+  int ranks = 0;  // of this host; 0: the launcher does not tell
+};
+std::optional<LocalJob> find_local_job(const Environment& environment);
 
 // "node[003-005,9]-ib,b" → "node003-ib": the first name of a Slurm node list.
 std::string first_host(std::string_view nodelist);

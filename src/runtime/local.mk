@@ -8,6 +8,7 @@ src_runtime_libruntime_la_SOURCES = \
   src/runtime/health.cc src/runtime/health.h \
   src/runtime/job.cc src/runtime/job.h \
   src/runtime/links.cc src/runtime/links.h \
+  src/runtime/once_per_host.cc src/runtime/once_per_host.h \
   src/runtime/options.h \
   src/runtime/progress.cc src/runtime/progress.h \
   src/runtime/rendezvous.cc src/runtime/rendezvous.h \

@@ -121,6 +121,16 @@ void Builder::link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, con
   open_links_.push_back({from, to, kind, bundle});
 }
 
+void Builder::refuse(uint32_t a, uint32_t b, std::string why) {
+  parts_.refusals.push_back({a, b, std::move(why)});
+}
+
+uint32_t Builder::numa(uint32_t number) const {
+  const auto keys = keys_of({.kind = DeviceKind::numa, .identity = {.number = number}});
+  const auto found = by_key_.find(keys.front());
+  return found == by_key_.end() ? kNoDevice : found->second;
+}
+
 void Builder::gap(uint32_t device, std::string missing, std::string assumed) {
   gaps_.push_back({device, {{}, std::move(missing), std::move(assumed)}});
 }

@@ -18,6 +18,10 @@ class Builder {
   // Merges the sighting with what is known of the same device, else adds it. Returns its index
   // in this Builder, which later sightings name as their parent.
   uint32_t see(Device seen);
+  // More of a device that was seen.
+  void merge(uint32_t index, const Device& seen);
+  // Puts a device that was seen into what contains it, unless another source has.
+  void adopt(uint32_t index, uint32_t parent);
 
   // `count` links of one end to another, as told by `from`. What both ends tell is one bundle;
   // what one end tells twice adds up. Without a bandwidth the usual one of the type is assumed.
@@ -34,6 +38,9 @@ class Builder {
   // (containers and VMs hide them), any other leaves a gap.
   void link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, const Bundle& bundle);
 
+  // Between these GPUs the driver refuses peer-to-peer access.
+  void refuse(uint32_t a, uint32_t b, std::string why);
+
   void gap(uint32_t device, std::string missing, std::string assumed = {});
   void gap(std::string device, std::string missing, std::string assumed = {});
 
@@ -41,6 +48,9 @@ class Builder {
   void share_nvswitches(uint32_t hosts) { parts_.hosts_in_domain = hosts; }
 
   const Device& device(uint32_t index) const { return devices_[index]; }
+  uint32_t size() const { return static_cast<uint32_t>(devices_.size()); }
+  // The NUMA node of that number, or kNoDevice.
+  uint32_t numa(uint32_t number) const;
   bool empty() const { return devices_.empty(); }
 
   // Fills in what no source told, with a gap for each, and checks the outcome.
@@ -60,15 +70,16 @@ class Builder {
   using Ends = std::tuple<uint32_t, uint32_t, LinkType>;
 
   uint32_t recognise(const std::vector<std::string>& keys, const Device& seen) const;
-  void merge(uint32_t index, const Device& seen);
-  void adopt(uint32_t index, uint32_t parent);
   bool is_within(uint32_t device, uint32_t ancestor) const;
 
   // builder_finish.cc
   void resolve_open_links();
   void adopt_orphans();
+  bool has_pcie_link(const Device& device) const;
   void assume_properties();
   void assume_pcie(uint32_t index);
+  bool is_partition(const Device& device) const;
+  bool has_pcie_link(const Device& device) const;
   void link_parents();
   void link_numa_nodes();
   Bundle bundle_to_parent(const Device& device) const;

@@ -18,11 +18,6 @@ bool on_pci(const Device& d) {
   return d.kind == DeviceKind::pci_switch || d.kind == DeviceKind::gpu || d.kind == DeviceKind::nic;
 }
 
-// Network devices without a PCI function (bridges, tunnels) have no PCIe link either.
-bool has_pcie_link(const Device& d) {
-  return on_pci(d) && !(d.kind == DeviceKind::nic && !d.identity.name.empty());
-}
-
 std::vector<uint32_t> of_kind(const std::vector<Device>& devices, DeviceKind kind) {
   std::vector<uint32_t> out;
   for (uint32_t i = 0; i < devices.size(); i++)
@@ -69,6 +64,8 @@ void Builder::put_in_order(const std::vector<uint32_t>& order) {
       std::tie(link.a, link.b) = std::minmax({place[link.a], place[link.b]});
     std::ranges::sort(*links, {}, [](const Link& l) { return std::tuple(l.a, l.b, l.type); });
   }
+  for (Refusal& refusal : parts_.refusals)
+    std::tie(refusal.a, refusal.b) = std::minmax({place[refusal.a], place[refusal.b]});
   for (const uint32_t i : order) {
     Device& d = devices_[i];
     if (d.parent != kNoDevice) d.parent = place[d.parent];
@@ -110,6 +107,13 @@ void Builder::adopt_orphans() {
   }
 }
 
+// Network devices without a PCI function (bridges, tunnels) have no PCIe link, and partitions and
+// virtual functions none of their own.
+bool Builder::has_pcie_link(const Device& d) const {
+  if (!on_pci(d) || (d.kind == DeviceKind::nic && !d.identity.name.empty())) return false;
+  return d.parent == kNoDevice || !is_part(d, devices_[d.parent]);
+}
+
 void Builder::assume_properties() {
   for (uint32_t i = 0; i < devices_.size(); i++) {
     Device& d = devices_[i];
@@ -131,6 +135,17 @@ void Builder::assume_pcie(uint32_t index) {
     gap(index, "its PCIe width is not known", "x16, as NCCL does");
   if (!d.pcie_speed) d.pcie_speed = known(kAssumedPcieSpeed, Provenance::assumed);
   if (!d.pcie_lanes) d.pcie_lanes = known(kAssumedPcieLanes, Provenance::assumed);
+}
+
+// A partition shares the links of the GPU that it is of.
+bool Builder::is_partition(const Device& d) const {
+  return d.kind == DeviceKind::gpu && d.parent != kNoDevice &&
+         devices_[d.parent].kind == DeviceKind::gpu;
+}
+
+// Network devices without a PCI function (bridges, tunnels) have no PCIe link either.
+bool Builder::has_pcie_link(const Device& d) const {
+  return on_pci(d) && !is_partition(d) && !(d.kind == DeviceKind::nic && !d.identity.name.empty());
 }
 
 // What a device reaches the rest of the host through.

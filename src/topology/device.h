@@ -83,7 +83,8 @@ inline constexpr uint32_t kNoDevice = UINT32_MAX;
 struct Device {
   DeviceKind kind = DeviceKind::pci_switch;
   uint32_t parent = kNoDevice;  // what contains it; none: the host itself. A GPU in a GPU is a
-                                // partition of it (MIG, CPX) and shares its links
+                                // partition of it (MIG, CPX) and shares its links, a NIC in a NIC
+                                // a virtual function of it
   uint32_t host = 0;            // within an NVLink domain of several
   std::string label{};          // what people call it; unique in its Machine
   Identity identity{};
@@ -99,20 +100,21 @@ struct Device {
   Property<bool> acs{};                // pci_switch: access control sends peers' traffic to the CPU
   Property<int> index{};               // gpu: NVML's; port: NCCL's
   Property<int> compute_capability{};  // gpu: 10 * major + minor
-  Property<FabricClique> fabric{};     // gpu
-  Property<Bdf> physical_function{};   // nic: of which it is a virtual function
-  Property<uint64_t> node_guid{};      // nic; some drivers give all cards of a host the same
-  Property<int> bond_members{};        // nic: ports that a bond joins
-  Property<std::string> link_layer{};  // port: "InfiniBand", "Ethernet"
-  Property<bool> carrier{};            // port: its link is up
-  Property<Bandwidth> line_rate{};     // port
-  Property<Seconds> latency{};         // port
-  Property<int> mtu{};                 // port: bytes of payload that it takes now
-  Property<int> lid{};                 // port, InfiniBand
-  Property<uint64_t> subnet_prefix{};  // port
-  Property<std::vector<Gid>> gids{};   // port
-  Property<int> rail{};                // port: which of the fabric's rails it is on
-  Property<bool> gpu_direct{};         // gpu, port: RDMA straight to and from GPU memory
+  Property<std::string> nvlink_version{};  // gpu: as its driver tells, "4.0"
+  Property<FabricClique> fabric{};         // gpu
+  Property<Bdf> physical_function{};       // nic: of which it is a virtual function
+  Property<uint64_t> node_guid{};          // nic; some drivers give all cards of a host the same
+  Property<int> bond_members{};            // nic: ports that a bond joins
+  Property<std::string> link_layer{};      // port: "InfiniBand", "Ethernet"
+  Property<bool> carrier{};                // port: its link is up
+  Property<Bandwidth> line_rate{};         // port
+  Property<Seconds> latency{};             // port
+  Property<int> mtu{};                     // port: bytes of payload that it takes now
+  Property<int> lid{};                     // port, InfiniBand
+  Property<uint64_t> subnet_prefix{};      // port
+  Property<std::vector<Gid>> gids{};       // port
+  Property<int> rail{};                    // port: which of the fabric's rails it is on
+  Property<bool> gpu_direct{};             // gpu, port: RDMA straight to and from GPU memory
 
   // What a source tells beyond that, in its own words: attributes ("net.maxconn") and whole
   // elements. Kept for who writes it again.
@@ -120,6 +122,12 @@ struct Device {
   std::vector<std::string> elements{};
   bool operator==(const Device&) const = default;
 };
+
+// Whether a device is a part of what contains it: a partition or a virtual function.
+inline bool is_part(const Device& device, const Device& parent) {
+  return device.kind == parent.kind &&
+         (device.kind == DeviceKind::gpu || device.kind == DeviceKind::nic);
+}
 
 // Every property, once: what merges, compares, writes and reads them walks this table. The names
 // are those of the JSON and tell the unit.
@@ -143,6 +151,7 @@ inline constexpr std::tuple kDeviceFields{
     DeviceField{"acs", &Device::acs},
     DeviceField{"index", &Device::index},
     DeviceField{"compute_capability", &Device::compute_capability},
+    DeviceField{"nvlink_version", &Device::nvlink_version},
     DeviceField{"fabric", &Device::fabric},
     DeviceField{"physical_function", &Device::physical_function},
     DeviceField{"node_guid", &Device::node_guid},

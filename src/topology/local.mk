@@ -14,6 +14,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/cluster_toml.cc \
   src/topology/format/file.cc src/topology/format/file.h \
   src/topology/format/formats.h \
+  src/topology/format/hwloc_xml.cc \
   src/topology/format/json.cc \
   src/topology/format/json_reader.cc \
   src/topology/format/json_values.cc src/topology/format/json_values.h \
@@ -26,11 +27,16 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/tree.cc \
   src/topology/host_names.cc src/topology/host_names.h \
   src/topology/machine.h \
+  src/topology/options.h \
   src/topology/overlay.cc src/topology/overlay.h \
   src/topology/path.cc src/topology/path.h \
+  src/topology/probe/cuda.cc \
+  src/topology/probe/hwloc_devices.cc src/topology/probe/hwloc_devices.h \
+  src/topology/probe/hwloc_tree.cc src/topology/probe/hwloc_tree.h \
   src/topology/probe/live.cc src/topology/probe/live.h \
   src/topology/probe/nvml.cc \
   src/topology/probe/seeing.h \
+  src/topology/probe/sysfs.cc \
   src/topology/probe/verbs.cc \
   src/topology/rates.cc src/topology/rates.h \
   src/topology/replay.cc src/topology/replay.h \

@@ -70,7 +70,10 @@ class Machine {
   std::span<const Link> nccl_links() const { return parts_.nccl_links; }
   // `links` with what NCCL takes instead, ascending by ends and type.
   std::vector<Link> links_as_nccl_takes_them() const;
-  uint32_t count(DeviceKind kind) const;
+  // Of GPUs those that work can be given to: not one with partitions, but each of these. Of NICs no
+  // virtual functions of others.
+  std::vector<uint32_t> endpoints(DeviceKind kind) const;
+  uint32_t count(DeviceKind kind) const { return static_cast<uint32_t>(endpoints(kind).size()); }
 
  private:
   Parts parts_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "topology/rates.h"
 
@@ -55,6 +56,7 @@ constexpr size_t kNoRow = SIZE_MAX;
 Paths::Paths(const Machine& machine, View view) : machine_(machine) {
   give_nodes();
   fuse_switch_chips();
+  if (view == View::physical) fuse_idle_switches();
   give_rows();
   if (view == View::physical)
     add_edges(machine.links());
@@ -70,9 +72,16 @@ Paths::Paths(const Machine& machine, View view) : machine_(machine) {
 
 void Paths::give_nodes() {
   uint32_t nvswitch = kNoDevice;
+  through_.assign(machine_.devices().size(), kLocal);
   for (uint32_t i = 0; i < machine_.devices().size(); i++) {
     if (kind(i) == DeviceKind::nvswitch && nvswitch == kNoDevice) nvswitch = i;
     node_.push_back(kind(i) == DeviceKind::nvswitch ? nvswitch : i);
+    // What a GPU or NIC is divided into reaches all else as the whole does.
+    const uint32_t parent = machine_.devices()[i].parent;
+    if (parent != kNoDevice && is_part(machine_.devices()[i], machine_.devices()[parent])) {
+      node_[i] = node_[parent];
+      continue;
+    }
     if (kind(i) == DeviceKind::numa) numas_.push_back(i);
     if (kind(i) == DeviceKind::gpu) gpus_.push_back(i);
     if (kind(i) == DeviceKind::port) ports_.push_back(i);
@@ -87,6 +96,24 @@ void Paths::fuse_switch_chips() {
     if (parent == kNoDevice || node_[parent] != parent) continue;
     const int generation = pex_generation(devices[parent], 0);
     if (generation != 0 && pex_generation(devices[i], 1) == generation) node_[i] = parent;
+  }
+}
+
+// Some switches show a bridge too many, on some boots of some hosts, above a single device or
+// switch. Where nothing branches off nothing is switched: such a one counts as part of the switch
+// above it, and what is below it as beside that one's other devices. NCCL takes it for a switch.
+void Paths::fuse_idle_switches() {
+  const auto devices = machine_.devices();
+  std::vector<uint32_t> children(devices.size());
+  for (const Device& d : devices)
+    if (d.parent != kNoDevice) children[d.parent]++;
+  for (const Link& link : machine_.links()) {
+    const auto [above, i] = std::pair(link.a, link.b);
+    if (devices[i].parent != above || children[i] != 1 || node_[i] != i || !link.bandwidth ||
+        kind(i) != DeviceKind::pci_switch || kind(above) != DeviceKind::pci_switch)
+      continue;
+    node_[i] = node_[above];
+    through_[i] = std::min(through_[above], link.bandwidth->value);
   }
 }
 
@@ -119,8 +146,9 @@ void Paths::add_edges(std::span<const Link> links) {
     const bool bare =
         link.type == LinkType::local && joins(link, DeviceKind::numa, DeviceKind::nic);
     const LinkType type = bare ? LinkType::pci : link.type;
-    add_edge(node_[link.a], node_[link.b], type, link.bandwidth->value);
-    add_edge(node_[link.b], node_[link.a], type, link.bandwidth->value);
+    const Bandwidth bandwidth = std::min(link.bandwidth->value, through_[link.a]);
+    add_edge(node_[link.a], node_[link.b], type, bandwidth);
+    add_edge(node_[link.b], node_[link.a], type, bandwidth);
   }
   for (uint32_t i = 0; i < edges_.size(); i++) {
     std::ranges::stable_sort(edges_[i], std::greater(), &Edge::bandwidth);
@@ -225,11 +253,13 @@ void Paths::keep_peers_close() {
   const auto& cpu = numas_.empty() ? Property<CpuModel>{} : machine_.devices()[numas_[0]].cpu;
   const bool amd = cpu && cpu->value.vendor == "AuthenticAMD";
   const PathClass farthest = amd && gpus_.size() <= 2 ? PathClass::sys : PathClass::pxb;
+  std::set<std::pair<uint32_t, uint32_t>> refused;
+  for (const Refusal& refusal : machine_.refusals()) refused.emplace(refusal.a, refusal.b);
   for (const uint32_t to : gpus_)
     for (const uint32_t from : gpus_) {
       const uint32_t cpu_of_to = local_cpu(to);
-      if (path(from, to).type > farthest && cpu_of_to != kNoDevice)
-        go_by_way_of(cpu_of_to, from, to);
+      const bool is_far = path(from, to).type > farthest || refused.contains(std::minmax(from, to));
+      if (is_far && cpu_of_to != kNoDevice) go_by_way_of(cpu_of_to, from, to);
     }
 }
 

@@ -32,7 +32,7 @@ class Paths {
   enum class View {
     physical,  // the shortest way there is, of equally short ones the widest
     nccl,      // what NCCL takes with no variable set: no peer-to-peer nor GPUDirect RDMA beyond a
-               // PCIe switch, NICs by way of the GPU beside them
+               // PCIe switch or where the driver refuses it, NICs by way of the GPU beside them
   };
   // The Machine must outlive the Paths.
   Paths(const Machine& machine, View view);
@@ -64,6 +64,7 @@ class Paths {
 
   void give_nodes();
   void fuse_switch_chips();
+  void fuse_idle_switches();
   void give_rows();
   void add_edges(std::span<const Link> links);
   void add_edge(uint32_t from, uint32_t to, LinkType type, Bandwidth bandwidth);
@@ -91,8 +92,9 @@ class Paths {
 
   const Machine& machine_;
   std::vector<uint32_t> numas_, gpus_, ports_;
-  std::vector<uint32_t> node_;  // by device: itself, or the first NVSwitch for all NVSwitches
-  std::vector<size_t> row_;     // by device that paths end at, into cells_; else kNoRow
+  std::vector<uint32_t> node_;      // by device: itself, or the first NVSwitch for all NVSwitches
+  std::vector<Bandwidth> through_;  // by device: what fits through the idle switches fused with it
+  std::vector<size_t> row_;         // by device that paths end at, into cells_; else kNoRow
   std::vector<std::vector<Edge>> edges_;  // by node
   std::vector<Cell> cells_;
 };

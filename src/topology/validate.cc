@@ -80,6 +80,15 @@ Status check_link(const Machine& machine, const Link& link) {
   return {};
 }
 
+Status check_refusal(const Machine& machine, const Refusal& refusal) {
+  const auto devices = machine.devices();
+  if (refusal.a >= refusal.b || refusal.b >= devices.size() ||
+      devices[refusal.a].kind != DeviceKind::gpu || devices[refusal.b].kind != DeviceKind::gpu)
+    return fail(Code::internal, "{}: a refusal between devices {} and {}, which are no two GPUs",
+                machine.source(), refusal.a, refusal.b);
+  return {};
+}
+
 // Every device is reached from the first NUMA node over links. Packages merely contain.
 Status check_connected(const Machine& machine) {
   const auto devices = machine.devices();
@@ -131,6 +140,8 @@ Status validate(const Machine& machine) {
   for (const auto links : {machine.links(), machine.nccl_links()})
     for (const Link& link : links)
       if (const Status right = check_link(machine, link); !right) return right;
+  for (const Refusal& refusal : machine.refusals())
+    if (const Status right = check_refusal(machine, refusal); !right) return right;
   if (const Status connected = check_connected(machine); !connected) return connected;
   return check_gaps(machine);
 }
@@ -142,10 +153,20 @@ bool same_kind(const Machine& a, const Machine& b) {
          a.hosts_in_domain() == b.hosts_in_domain();
 }
 
-uint32_t Machine::count(DeviceKind kind) const {
-  uint32_t n = 0;
-  for (const Device& d : devices()) n += d.kind == kind;
-  return n;
+std::vector<uint32_t> Machine::endpoints(DeviceKind kind) const {
+  const auto is_part = [&](const Device& d) {
+    return d.parent != kNoDevice && crosstie::is_part(d, devices()[d.parent]);
+  };
+  std::vector<bool> divided(devices().size());
+  for (const Device& d : devices())
+    if (is_part(d)) divided[d.parent] = true;
+  std::vector<uint32_t> out;
+  for (uint32_t i = 0; i < devices().size(); i++) {
+    const Device& d = devices()[i];
+    const bool counts = kind == DeviceKind::gpu ? !divided[i] : !is_part(d);
+    if (d.kind == kind && counts) out.push_back(i);
+  }
+  return out;
 }
 
 std::vector<Link> Machine::links_as_nccl_takes_them() const {

@@ -6,9 +6,9 @@
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 
+#include "base/name_filter.h"
 #include "transport/tcp_socket.h"
 
 namespace crosstie {
@@ -37,31 +37,11 @@ TcpDevice device_of(const ifaddrs& interface) {
 
 }  // namespace
 
-InterfaceFilter::InterfaceFilter(std::string_view text) {
-  const auto take = [&text](char sign) {
-    const bool there = text.starts_with(sign);
-    text.remove_prefix(there);
-    return there;
-  };
-  excludes_ = take('^');
-  exact_ = take('=');
-  for (const auto name : std::views::split(text, ','))
-    if (!name.empty()) names_.emplace_back(name.begin(), name.end());
-}
-
-bool InterfaceFilter::allows(std::string_view name) const {
-  if (names_.empty()) return true;
-  const auto matches = [&](const std::string& wanted) {
-    return exact_ ? name == wanted : name.starts_with(wanted);
-  };
-  return std::any_of(names_.begin(), names_.end(), matches) != excludes_;
-}
-
 Result<std::vector<TcpDevice>> tcp_devices(std::string_view interfaces) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return fail_errno(Code::io, "cannot list the network interfaces");
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(all, freeifaddrs);
-  const InterfaceFilter filter(interfaces);
+  const NameFilter filter(interfaces);
   std::vector<std::pair<Rank, TcpDevice>> found;
   std::set<std::string> refused;
   for (const ifaddrs* i = all; i; i = i->ifa_next) {

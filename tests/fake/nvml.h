@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NVML of two GPUs (1b:01.0, 93:01.0) that share 18 NVLinks through two NVSwitches; a test changes what it will.
+// An NVML of two GPUs (1b:01.0, 93:01.0) that share 18 NVLinks through two NVSwitches; a test
+// changes what it will.
 #pragma once
 #include <cstdio>
 #include <cstring>
@@ -9,7 +10,7 @@
 namespace crosstie::fake {
 
 // Handles are the addresses of these bytes.
-inline char nvml_gpus[2];
+inline char nvml_gpus[32];  // two GPUs, and room for their partitions
 
 inline unsigned nvml_index(NvmlDevice device) {
   return static_cast<unsigned>(reinterpret_cast<char*>(device) - nvml_gpus);

@@ -32,6 +32,7 @@ inline Verbs verbs() {
   };
   v.query_device = [](ibv_context*, ibv_device_attr* attributes) {
     attributes->phys_port_cnt = 1;
+    attributes->node_guid = htobe64(0xa088c20300ab0000u);
     return 0;
   };
   v.query_port_old = [](ibv_context*, uint8_t, _compat_ibv_port_attr* attributes) {
@@ -39,9 +40,14 @@ inline Verbs verbs() {
     port->state = IBV_PORT_ACTIVE;
     port->active_speed = 128;  // NDR
     port->active_width = 2;    // 4x
+    port->active_mtu = IBV_MTU_4096;
+    port->link_layer = IBV_LINK_LAYER_INFINIBAND;
+    port->lid = 7;
+    port->gid_tbl_len = 1;
     return 0;
   };
   v.query_gid = [](ibv_context*, uint8_t, int, ibv_gid* gid) {
+    gid->global.subnet_prefix = htobe64(0xfe80000000000000u);
     gid->global.interface_id = htobe64(0xa088c20300ab12cdu);
     return 0;
   };

@@ -24,6 +24,7 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {"cluster_toml", 500, "tests/golden/*.toml"},
+    {"hwloc_xml", 10000, "tests/golden/*.xml"},
     {"json", 2000, "tests/golden/*.json"},
     {"nccl_xml", 20000, "tests/golden/*.xml"},
     {"machine_toml", 10000,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs in libFuzzer's form with our driver. `NAME.t FILE…` replays inputs. With clang:
 #   clang++ -fsanitize=fuzzer … tests/fuzz/NAME.cc; NAME -dict=tests/fuzz/NAME.dict tests/fuzz/corpus/NAME
-EXTRA_DIST += tests/fuzz/corpus tests/fuzz/cluster_toml.dict tests/fuzz/json.dict tests/fuzz/nccl_xml.dict tests/fuzz/machine_toml.dict \
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/cluster_toml.dict tests/fuzz/json.dict \
+  tests/fuzz/nccl_xml.dict tests/fuzz/machine_toml.dict tests/fuzz/hwloc_xml.dict \
   tests/fuzz/synthetic.dict tests/fuzz/options.dict tests/fuzz/facts.dict \
   tests/fuzz/tcp_stream.dict tests/fuzz/tcp_handshake.dict tests/fuzz/shm_peer.dict \
   tests/fuzz/channel.dict tests/fuzz/rendezvous.dict
@@ -12,8 +13,7 @@ tests_fuzz_libdriver_la_SOURCES = tests/fuzz/driver.cc \
 tests_fuzz_libdriver_la_CPPFLAGS = $(test_cppflags)
 
 fuzz_programs = \
-  tests/fuzz/cluster_toml.t \
-  tests/fuzz/json.t \
+  tests/fuzz/cluster_toml.t tests/fuzz/hwloc_xml.t tests/fuzz/json.t \
   tests/fuzz/nccl_xml.t tests/fuzz/machine_toml.t tests/fuzz/synthetic.t tests/fuzz/options.t \
   tests/fuzz/facts.t tests/fuzz/tcp_stream.t tests/fuzz/tcp_handshake.t tests/fuzz/shm_peer.t \
   tests/fuzz/channel.t tests/fuzz/rendezvous.t
@@ -30,6 +30,8 @@ tests_fuzz_cluster_toml_t_SOURCES = tests/fuzz/cluster_toml.cc tests/fuzz/machin
 tests_fuzz_cluster_toml_t_LDADD = $(fuzz_topology_libs)
 tests_fuzz_json_t_SOURCES = tests/fuzz/json.cc tests/fuzz/machine.h tests/fuzz/target.h
 tests_fuzz_json_t_LDADD = $(fuzz_topology_libs)
+tests_fuzz_hwloc_xml_t_SOURCES = tests/fuzz/hwloc_xml.cc tests/fuzz/machine.h tests/fuzz/target.h
+tests_fuzz_hwloc_xml_t_LDADD = $(fuzz_topology_libs)
 tests_fuzz_nccl_xml_t_SOURCES = tests/fuzz/nccl_xml.cc tests/fuzz/machine.h tests/fuzz/target.h
 tests_fuzz_nccl_xml_t_LDADD = $(fuzz_topology_libs)
 tests_fuzz_machine_toml_t_SOURCES = tests/fuzz/machine_toml.cc tests/fuzz/machine.h tests/fuzz/target.h

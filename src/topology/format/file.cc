@@ -61,9 +61,28 @@ Format format_of(const std::filesystem::path& file, std::string_view text) {
   return begin == '<' ? Format::xml : begin == '{' ? Format::json : Format::toml;
 }
 
+// By the name of the root element: the first tag that is no declaration, comment or DOCTYPE.
+bool is_hwloc(std::string_view text) {
+  for (size_t tag = text.find('<'); tag != text.npos; tag = text.find('<', tag + 1)) {
+    const std::string_view rest = text.substr(tag);
+    if (rest.starts_with("<!--")) {
+      tag = text.find("-->", tag);
+      if (tag == text.npos) return false;
+    } else if (rest.size() > 1 && rest[1] != '?' && rest[1] != '!') {
+      return rest.starts_with("<topology");
+    }
+  }
+  return false;
+}
+
 Result<Topology> one_host(Result<Machine> machine) {
   if (!machine) return pass(machine);
   return single_host(std::move(*machine));
+}
+
+Result<Topology> read_xml(std::string_view text, std::string source) {
+  if (is_hwloc(text)) return one_host(read_hwloc_xml(text, std::move(source)));
+  return read_nccl_xml(text, std::move(source));
 }
 
 Result<Topology> read_lone_machine(std::string_view text, std::string source) {
@@ -76,7 +95,7 @@ Result<Topology> read_file(const std::filesystem::path& file, ReadToml&& read_to
   if (!text) return pass(text);
   const Format format = format_of(file, *text);
   auto topology = format == Format::json  ? read_json(*text)
-                  : format == Format::xml ? read_nccl_xml(*text, file.native())
+                  : format == Format::xml ? read_xml(*text, file.native())
                                           : read_toml(*text, file.native());
   if (!topology) return pass(topology, file.native());
   return topology;

@@ -23,6 +23,9 @@ Result<Topology> read_nccl_xml(std::string_view text, const std::string& source)
 // to be invented or left out is said in a comment.
 Result<std::string> nccl_xml_text(const Topology& topology);
 
+// hwloc's own (lstopo FILE.xml), of its versions 1 to 3.
+Result<Machine> read_hwloc_xml(std::string_view text, std::string source);
+
 // A machine description; data/machines/ holds ours. machine_toml.cc has
 // the schema.
 Result<Machine> read_machine_toml(std::string_view text, std::string source);

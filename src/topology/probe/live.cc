@@ -4,14 +4,19 @@
 
 #include <hwloc.h>
 
-#include <algorithm>
+#include <system_error>
 
+#include "topology/probe/hwloc_devices.h"
 #include "topology/probe/seeing.h"
 
 namespace crosstie {
 namespace {
 
+using probe::HwlocObject;
+using probe::HwlocTree;
+using probe::HwlocType;
 using probe::NicNames;
+using probe::read_line;
 using probe::read_number;
 
 constexpr Provenance kDriver = Provenance::driver;
@@ -23,6 +28,43 @@ struct HwlocTraits {
 };
 using Hwloc = Handle<HwlocTraits>;
 
+struct BitmapTraits {
+  using type = hwloc_bitmap_t;
+  static constexpr type none = nullptr;
+  static void close(type bitmap) { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = Handle<BitmapTraits>;
+
+// The CPUs of a list as of sysfs: "0-31,64-95".
+Bitmap cpus_of(const std::filesystem::path& list) {
+  Bitmap out(hwloc_bitmap_alloc());
+  hwloc_bitmap_list_sscanf(out.get(), read_line(list).c_str());
+  return out;
+}
+
+// Whether a NUMA node has CPUs of several packages, and not all of them, as in virtual machines
+// with odd settings. hwloc would print a page about it to stderr.
+bool nodes_cut_packages(const std::filesystem::path& sysfs) {
+  const auto system = sysfs / "devices" / "system";
+  for (int node = 0;; node++) {
+    const auto list = system / "node" / fmt::format("node{}", node) / "cpulist";
+    std::error_code none;
+    if (!std::filesystem::exists(list, none)) return false;
+    const Bitmap cpus = cpus_of(list);
+    for (int cpu = hwloc_bitmap_first(cpus.get()); cpu >= 0;) {
+      const auto topology = system / "cpu" / fmt::format("cpu{}", cpu) / "topology";
+      const Bitmap package = cpus_of(topology / "core_siblings_list");
+      if (hwloc_bitmap_iszero(package.get())) break;
+      if (!hwloc_bitmap_isincluded(cpus.get(), package.get()) &&
+          !hwloc_bitmap_isincluded(package.get(), cpus.get()))
+        return true;
+      hwloc_bitmap_t rest = cpus.get();
+      hwloc_bitmap_andnot(rest, rest, package.get());
+      cpu = hwloc_bitmap_first(rest);
+    }
+  }
+}
+
 // We ask the drivers ourselves; hwloc's own plugins for them take long to start (OpenCL, X11)
 // or would open a second NVML. "pci" (libpciaccess) leaks and adds names only: without it hwloc
 // reads PCI from sysfs.
@@ -31,174 +73,116 @@ void leave_out_plugins(hwloc_topology_t topology) {
     hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugin);
 }
 
-Result<Hwloc> load_hwloc(const std::string& xml) {
+// Of the rest (caches, cores, memory) nothing is asked.
+void keep_what_we_read(hwloc_topology_t topology, bool packages) {
+  hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+  if (packages)
+    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+}
+
+Result<std::string> ask_hwloc(bool packages) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return fail_errno(Code::io, "hwloc_topology_init");
-  Hwloc topology(raw);
+  const Hwloc topology(raw);
   leave_out_plugins(raw);
-  hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+  keep_what_we_read(raw, packages);
   // Devices sit by NUMA nodes that a container may not use.
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-  if (!xml.empty() &&
-      hwloc_topology_set_xmlbuffer(raw, xml.data(), static_cast<int>(xml.size()) + 1) != 0)
-    return fail(Code::invalid, "hwloc does not read the recorded topology");
   if (hwloc_topology_load(raw) != 0) return fail_errno(Code::io, "hwloc_topology_load");
-  return topology;
+  char* xml = nullptr;
+  int length = 0;
+  if (hwloc_topology_export_xmlbuffer(raw, &xml, &length, 0) != 0)
+    return fail_errno(Code::io, "hwloc_topology_export_xmlbuffer");
+  std::string text(xml);
+  hwloc_free_xmlbuffer(raw, xml);
+  return text;
 }
 
-std::string info(hwloc_obj_t object, const char* key) {
-  const char* const value = hwloc_obj_get_info_by_name(object, key);
-  return value == nullptr ? std::string() : value;
-}
+class LiveAside : public probe::HwlocAside {
+ public:
+  explicit LiveAside(const std::filesystem::path& sysfs) : sysfs_(sysfs) {}
 
-Bdf bdf_of(hwloc_obj_t object) {
-  const auto& pci = object->attr->pcidev;
-  return {pci.domain, pci.bus, pci.dev, pci.func};
-}
+  // The most that both ends can do. The present speed would mislead: idle GPUs slow their links.
+  void set_pcie(Device& d, const HwlocObject& function, const HwlocObject* port) override {
+    double speed = 0, lanes = 0;
+    for (const HwlocObject* end : {&function, port}) {
+      if (end == nullptr) continue;
+      const double its_speed = read_number(folder(end->bdf) / "max_link_speed");
+      const double its_lanes = read_number(folder(end->bdf) / "max_link_width");
+      if (its_speed > 0) speed = speed > 0 ? std::min(speed, its_speed) : its_speed;
+      if (its_lanes > 0) lanes = lanes > 0 ? std::min(lanes, its_lanes) : its_lanes;
+    }
+    if (speed > 0) d.pcie_speed = known(speed, kDriver);
+    if (lanes > 0 && lanes <= 32)
+      d.pcie_lanes = known(static_cast<int>(lanes), kDriver);  // 255: unknown
+  }
 
-bool is_pci_bridge(hwloc_obj_t object) {
-  return object != nullptr && object->type == HWLOC_OBJ_BRIDGE &&
-         object->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI;
-}
+  std::optional<Bdf> physical_function(const Bdf& function) override {
+    std::error_code none;
+    const auto link = std::filesystem::read_symlink(folder(function) / "physfn", none);
+    const auto bdf = parse_bdf(link.filename().native());
+    return bdf ? std::optional(*bdf) : std::nullopt;
+  }
+  Provenance provenance() override { return kDriver; }
 
-// Plain display adapters (a server's BMC, a VM's console) have the class of GPUs too: only those
-// of makers of compute GPUs count. AMD's may come as "display, other" or as accelerators.
-bool is_gpu(const hwloc_obj_attr_u::hwloc_pcidev_attr_s& pci) {
-  constexpr std::array<uint16_t, 3> kMakers = {0x10de, 0x1002, 0x8086};
-  const int base = pci.class_id >> 8;
-  return (base == 0x03 || base == 0x12) && std::ranges::count(kMakers, pci.vendor_id) > 0;
-}
+ private:
+  std::filesystem::path folder(const Bdf& bdf) const {
+    return sysfs_ / "bus" / "pci" / "devices" / to_text(bdf);
+  }
+  const std::filesystem::path& sysfs_;
+};
 
 class Probe {
  public:
-  Probe(const LiveSources& sources, hwloc_topology_t topology)
-      : drivers_(sources.drivers), topology_(topology), builder_(sources.host, "live") {}
+  Probe(const LiveSources& sources, const HwlocTree& tree)
+      : drivers_(sources.drivers),
+        hcas_(sources.hcas),
+        tree_(tree),
+        builder_(sources.host, "live"),
+        aside_(drivers_.sysfs),
+        devices_(tree, aside_, builder_) {}
 
-  Result<Machine> run() {
-    see_cpus();
-    see_pci();
+  Result<Machine> run(bool packages) {
+    devices_.see();
+    if (!packages)
+      builder_.gap("packages",
+                   "NUMA nodes and packages of CPUs overlap; hwloc sees the former only",
+                   "no packages");
+    note_names();
     see_ports();
-    if (drivers_.nvml)
-      probe::see_nvidia_gpus(builder_, drivers_.nvml->functions);
-    else
-      builder_.gap("NVML", drivers_.nvml.error().text, "no NVLinks");
+    see_gpus();
+    probe::see_pci_functions(builder_, drivers_.sysfs);
     return std::move(builder_).build();
   }
 
  private:
-  void see_cpus();
-  uint32_t see_package(hwloc_obj_t numa);
-  Property<CpuModel> cpu_model(hwloc_obj_t package) const;
-  void see_pci();
-  void see_function(hwloc_obj_t function);
-  uint32_t container_of(hwloc_obj_t function);
-  uint32_t numa_of(hwloc_obj_t function) const;
-  void set_pcie(Device& device, hwloc_obj_t function) const;
-  void note_names(hwloc_obj_t object, uint32_t nic);
+  void note_names();
   void see_ports();
-  void see_net_port(const std::string& name, uint32_t nic);
+  void see_gpus();
 
   const Drivers& drivers_;
-  hwloc_topology_t topology_;
+  const std::string& hcas_;
+  const HwlocTree& tree_;
   Builder builder_;
-  std::map<unsigned, uint32_t> numa_;  // by the system's number
+  LiveAside aside_;
+  probe::HwlocDevices devices_;
   NicNames names_;
 };
 
-Property<CpuModel> Probe::cpu_model(hwloc_obj_t package) const {
-  const auto number = [&](const char* key) { return std::atoi(info(package, key).c_str()); };
-  CpuModel cpu{info(hwloc_get_root_obj(topology_), "Architecture"), info(package, "CPUVendor"),
-               number("CPUFamilyNumber"), number("CPUModelNumber")};
-  if (cpu.arch == "aarch64") cpu.arch = "arm64";  // NCCL's name
-  return known(std::move(cpu), kDriver);
-}
-
-// The package that holds all of a NUMA node's CPUs.
-uint32_t Probe::see_package(hwloc_obj_t numa) {
-  const hwloc_obj_t object = hwloc_get_ancestor_obj_by_type(topology_, HWLOC_OBJ_PACKAGE, numa);
-  if (object == nullptr) return kNoDevice;
-  Device package{.kind = DeviceKind::cpu};
-  package.identity.number = object->os_index;
-  package.cpu = cpu_model(object);
-  if (const auto model = info(object, "CPUModel"); !model.empty())
-    package.model = known(model, kDriver);
-  return builder_.see(package);
-}
-
-void Probe::see_cpus() {
-  hwloc_obj_t object = nullptr;
-  while ((object = hwloc_get_next_obj_by_type(topology_, HWLOC_OBJ_NUMANODE, object)) != nullptr) {
-    // Memory alone (CXL, the memory of a Grace Hopper GPU) is no place that devices sit by.
-    if (hwloc_bitmap_iszero(object->cpuset)) continue;
-    Device node{.kind = DeviceKind::numa, .parent = see_package(object)};
-    node.identity.number = object->os_index;
-    if (node.parent != kNoDevice) node.cpu = builder_.device(node.parent).cpu;
-    numa_[object->os_index] = builder_.see(node);
-  }
-}
-
-void Probe::see_pci() {
-  hwloc_obj_t object = nullptr;
-  while ((object = hwloc_get_next_pcidev(topology_, object)) != nullptr) see_function(object);
-}
-
-void Probe::see_function(hwloc_obj_t function) {
-  const auto& pci = function->attr->pcidev;
-  const bool nic = pci.class_id >> 8 == 0x02;
-  if (!nic && !is_gpu(pci)) return;
-  Device d{.kind = nic ? DeviceKind::nic : DeviceKind::gpu, .parent = container_of(function)};
-  d.identity.bdf = bdf_of(function);
-  set_pcie(d, function);
-  const uint32_t index = builder_.see(d);
-  if (nic) note_names(function, index);
-}
-
-// A switch is two layers of bridges: the downstream port that a function hangs on, and the
-// upstream port, which stands for the switch. Root ports are the other single layer, part of
-// the CPU. (NCCL climbs sysfs in the same two steps.)
-uint32_t Probe::container_of(hwloc_obj_t function) {
-  const hwloc_obj_t port = function->parent;
-  if (!is_pci_bridge(port) || !is_pci_bridge(port->parent)) return numa_of(function);
-  Device upstream{.kind = DeviceKind::pci_switch, .parent = container_of(port->parent)};
-  upstream.identity.bdf = bdf_of(port->parent);
-  set_pcie(upstream, port->parent);
-  return builder_.see(upstream);
-}
-
-uint32_t Probe::numa_of(hwloc_obj_t function) const {
-  const hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology_, function);
-  if (near == nullptr || near->nodeset == nullptr) return kNoDevice;
-  uint32_t found = kNoDevice;
-  for (const auto& [number, index] : numa_) {
-    if (!hwloc_bitmap_isset(near->nodeset, number)) continue;
-    if (found != kNoDevice) return kNoDevice;  // by several: the firmware did not say which
-    found = index;
-  }
-  return found;
-}
-
-// The most that both ends can do. The present speed would mislead: idle GPUs slow their links.
-void Probe::set_pcie(Device& d, hwloc_obj_t function) const {
-  double speed = 0, lanes = 0;
-  for (hwloc_obj_t end : {function, function->parent}) {
-    if (end != function && !is_pci_bridge(end)) continue;
-    const auto folder = drivers_.sysfs / "bus" / "pci" / "devices" / to_text(bdf_of(end));
-    const double its_speed = read_number(folder / "max_link_speed");
-    const double its_lanes = read_number(folder / "max_link_width");
-    if (its_speed > 0) speed = speed > 0 ? std::min(speed, its_speed) : its_speed;
-    if (its_lanes > 0) lanes = lanes > 0 ? std::min(lanes, its_lanes) : its_lanes;
-  }
-  if (speed > 0) d.pcie_speed = known(speed, kDriver);
-  if (lanes > 0 && lanes <= 32)
-    d.pcie_lanes = known(static_cast<int>(lanes), kDriver);  // 255: unknown
-}
-
-void Probe::note_names(hwloc_obj_t object, uint32_t nic) {
-  for (hwloc_obj_t child = object->io_first_child; child != nullptr; child = child->next_sibling) {
-    if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
-    if (child->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK) names_.net[child->name] = nic;
-    if (child->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS) names_.rdma[child->name] = nic;
-    note_names(child, nic);
+void Probe::note_names() {
+  for (uint32_t i = 0; i < tree_.objects.size(); i++) {
+    const HwlocObject& object = tree_.objects[i];
+    if (object.type != HwlocType::os || object.name.empty()) continue;
+    const uint32_t function = devices_.function_of(i), nic = devices_.device(function);
+    if (nic == kNoDevice || builder_.device(nic).kind != DeviceKind::nic) continue;
+    if (devices_.shares_ports(function))
+      names_.shared.insert(object.name);
+    else if (object.network)
+      names_.net[object.name] = nic;
+    else if (object.rdma)
+      names_.rdma[object.name] = nic;
   }
 }
 
@@ -206,27 +190,30 @@ void Probe::note_names(hwloc_obj_t object, uint32_t nic) {
 void Probe::see_ports() {
   std::set<uint32_t> seen;
   if (drivers_.verbs)
-    seen = probe::see_rdma_ports(builder_, drivers_.verbs->functions, drivers_.sysfs, names_);
+    seen =
+        probe::see_rdma_ports(builder_, drivers_.verbs->functions, drivers_.sysfs, names_, hcas_);
   else
     builder_.gap("verbs", drivers_.verbs.error().text, "no RDMA");
   for (const auto& [name, nic] : names_.net)
-    if (!seen.contains(nic)) see_net_port(name, nic);
+    if (!seen.contains(nic)) probe::see_net_port(builder_, drivers_.sysfs, name, nic);
 }
 
-void Probe::see_net_port(const std::string& name, uint32_t nic) {
-  Device port{.kind = DeviceKind::port, .parent = nic};
-  port.identity.name = name;
-  const double megabits = read_number(drivers_.sysfs / "class" / "net" / name / "speed");
-  if (megabits > 0) port.line_rate = known(gigabits(megabits / 1000), kDriver);
-  builder_.see(port);
+void Probe::see_gpus() {
+  if (drivers_.nvml) return probe::see_nvidia_gpus(builder_, drivers_.nvml->functions);
+  builder_.gap("NVML", drivers_.nvml.error().text, "no NVLinks");
+  if (drivers_.cuda) probe::see_cuda_gpus(builder_, drivers_.cuda->functions);
 }
 
 }  // namespace
 
 Result<Machine> probe_live(const LiveSources& sources) {
-  const auto topology = load_hwloc(sources.hwloc_xml);
-  if (!topology) return pass(topology);
-  return Probe(sources, topology->get()).run();
+  const bool packages = !nodes_cut_packages(sources.drivers.sysfs);
+  const auto xml =
+      sources.hwloc_xml.empty() ? ask_hwloc(packages) : Result<std::string>(sources.hwloc_xml);
+  if (!xml) return pass(xml);
+  const auto tree = probe::parse_hwloc_xml(*xml);
+  if (!tree) return pass(tree, "hwloc");
+  return Probe(sources, *tree).run(packages);
 }
 
 }  // namespace crosstie

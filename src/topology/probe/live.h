@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // This host as it is: hwloc and sysfs for CPUs and PCI, verbs for ports, NVML for GPUs and
-// NVLinks. Whatever does not answer leaves a gap.
+// NVLinks, CUDA where there is no NVML. Whatever does not answer leaves a gap.
 #pragma once
 #include <string>
 
@@ -13,6 +13,7 @@ struct LiveSources {
   const Drivers& drivers;
   std::string host;         // its name
   std::string hwloc_xml{};  // a recorded hwloc topology to read in place of this host's; for tests
+  std::string hcas{};       // which RDMA ports count (NCCL_IB_HCA); empty: all
 };
 
 // Fails only where hwloc itself cannot start.

@@ -3,6 +3,7 @@ if HAVE_CRITERION
 check_PROGRAMS += tests/unit/base.t
 TESTS += tests/unit/base.t
 tests_unit_base_t_SOURCES = \
+  tests/unit/base/name_filter_test.cc \
   tests/unit/base/options_test.cc \
   tests/unit/base/printable_test.cc \
   tests/unit/base/units_test.cc

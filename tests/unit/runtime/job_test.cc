@@ -176,3 +176,20 @@ Test(job, nonsense_is_refused_with_the_variables_name) {
     cr_assert(job.error().text.find(expected) != std::string::npos, "%s", job.error().text.c_str());
   }
 }
+
+Test(job, its_part_on_this_host_is_known_where_something_tells_it_from_other_jobs) {
+  const auto local = [](Variables variables) {
+    return find_local_job(Environment(std::move(variables)));
+  };
+  cr_assert(!local({}));
+  cr_assert(local(kTorchrun)->ranks == 4);
+  Variables other = kTorchrun;
+  other["RANK"] = "6";
+  cr_assert(local(other)->id == local(kTorchrun)->id);
+  other["MASTER_PORT"] = "29501";
+  cr_assert(local(other)->id != local(kTorchrun)->id);
+  // Slurm does not say how many ranks are here.
+  cr_assert(local({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}})->ranks ==
+            0);
+  cr_assert(!local({{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}));
+}

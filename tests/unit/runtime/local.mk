@@ -6,6 +6,7 @@ tests_unit_runtime_t_SOURCES = \
   tests/unit/runtime/health_test.cc \
   tests/unit/runtime/job_test.cc \
   tests/unit/runtime/links_test.cc \
+  tests/unit/runtime/once_per_host_test.cc \
   tests/unit/runtime/rendezvous_test.cc
 tests_unit_runtime_t_CPPFLAGS = $(unit_cppflags)
 tests_unit_runtime_t_LDADD = \

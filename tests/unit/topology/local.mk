@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 EXTRA_DIST += \
   tests/fake/nvml.h \
+  tests/fake/sysfs.h \
   tests/fake/verbs.h \
   tests/unit/topology/machines.h \
   tests/unit/topology/one_host.h \
@@ -15,13 +16,17 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/domain_test.cc \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/host_names_test.cc \
+  tests/unit/topology/hwloc_test.cc \
   tests/unit/topology/json_test.cc \
   tests/unit/topology/live_test.cc \
   tests/unit/topology/nccl_xml_test.cc \
+  tests/unit/topology/nvml_test.cc \
   tests/unit/topology/overlay_test.cc \
   tests/unit/topology/path_test.cc \
   tests/unit/topology/shape_test.cc \
-  tests/unit/topology/validate_test.cc
+  tests/unit/topology/sysfs_test.cc \
+  tests/unit/topology/validate_test.cc \
+  tests/unit/topology/verbs_test.cc
 tests_unit_topology_t_CPPFLAGS = $(unit_cppflags) $(IBVERBS_CFLAGS)
 tests_unit_topology_t_LDADD = $(topology_libs) src/topology/libshape.la $(unit_libs)
 endif
@@ -31,6 +36,12 @@ TESTS += tests/unit/topology/recorded_files.t
 tests_unit_topology_recorded_files_t_SOURCES = tests/unit/topology/recorded_files.cc
 tests_unit_topology_recorded_files_t_CPPFLAGS = $(test_cppflags)
 tests_unit_topology_recorded_files_t_LDADD = $(topology_libs)
+
+check_PROGRAMS += tests/unit/topology/recorded_hwloc.t
+TESTS += tests/unit/topology/recorded_hwloc.t
+tests_unit_topology_recorded_hwloc_t_SOURCES = tests/unit/topology/recorded_hwloc.cc
+tests_unit_topology_recorded_hwloc_t_CPPFLAGS = $(test_cppflags)
+tests_unit_topology_recorded_hwloc_t_LDADD = $(topology_libs)
 
 check_PROGRAMS += tests/unit/topology/recorded_paths.t
 TESTS += tests/unit/topology/recorded_paths.t

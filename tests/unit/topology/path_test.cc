@@ -83,8 +83,9 @@ Test(path, a_gpu_reaches_its_own_nic_directly_and_the_others_by_their_gpus) {
 }
 
 Test(path, one_pcie_switch_is_pix_several_are_pxb_and_the_cpu_is_phb) {
-  const Machine machine = xml(
-      cpu(0, "GenuineIntel", bridge(0, bridge(1, gpu(0) + nic(0)) + bridge(2, gpu(1))) + gpu(2)));
+  const Machine machine =
+      xml(cpu(0, "GenuineIntel",
+              bridge(0, bridge(1, gpu(0) + nic(0)) + bridge(2, gpu(1) + nic(1))) + gpu(2)));
   expect(machine, kNccl, {kGpu, 0}, {kPort, 0}, PathClass::pix, 48, 3);
   expect(machine, kNccl, {kGpu, 1}, {kPort, 0}, PathClass::pxb, 48, 5);
   expect(machine, kPhysical, {kGpu, 0}, {kGpu, 1}, PathClass::pxb, 48, 4);

@@ -12,26 +12,6 @@
 namespace crosstie::test {
 namespace {
 
-void interfaces_are_filtered_as_nccl_does(const Transport&) {
-  struct Row {
-    const char *filter, *name;
-    bool allowed;
-  };
-  for (const Row& row : {Row{"", "eth0", true},
-                         {"eth", "eth0", true},
-                         {"eth", "ib0", false},
-                         {"eth,ib", "ib0", true},
-                         {"=eth", "eth0", false},
-                         {"=eth0", "eth0", true},
-                         {"=eth0", "eth01", false},
-                         {"^docker,lo", "docker0", false},
-                         {"^docker,lo", "eth0", true},
-                         {"^=eth0", "eth0", false},
-                         {"^=eth0", "eth01", true}})
-    REQUIRE_THAT(InterfaceFilter(row.filter).allows(row.name) == row.allowed, "'{}' of '{}'",
-                 row.name, row.filter);
-}
-
 void loopback_is_the_last_resort(const Transport&) {
   const auto devices = must(tcp_devices(""));
   REQUIRE(!devices.empty());
@@ -117,7 +97,6 @@ void any_thread_may_register_memory(const Transport& transport) {
 
 std::vector<Case> device_cases() {
   return {
-      {"interfaces are filtered as NCCL does", interfaces_are_filtered_as_nccl_does, "tcp"},
       {"loopback is the last resort", loopback_is_the_last_resort, "tcp"},
       {"a filter that leaves nothing names what there is",
        a_filter_that_leaves_nothing_names_what_there_is, "tcp"},
