@@ -78,8 +78,6 @@ class Builder {
   bool has_pcie_link(const Device& device) const;
   void assume_properties();
   void assume_pcie(uint32_t index);
-  bool is_partition(const Device& device) const;
-  bool has_pcie_link(const Device& device) const;
   void link_parents();
   void link_numa_nodes();
   Bundle bundle_to_parent(const Device& device) const;

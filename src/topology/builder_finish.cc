@@ -137,17 +137,6 @@ void Builder::assume_pcie(uint32_t index) {
   if (!d.pcie_lanes) d.pcie_lanes = known(kAssumedPcieLanes, Provenance::assumed);
 }
 
-// A partition shares the links of the GPU that it is of.
-bool Builder::is_partition(const Device& d) const {
-  return d.kind == DeviceKind::gpu && d.parent != kNoDevice &&
-         devices_[d.parent].kind == DeviceKind::gpu;
-}
-
-// Network devices without a PCI function (bridges, tunnels) have no PCIe link either.
-bool Builder::has_pcie_link(const Device& d) const {
-  return on_pci(d) && !is_partition(d) && !(d.kind == DeviceKind::nic && !d.identity.name.empty());
-}
-
 // What a device reaches the rest of the host through.
 Builder::Bundle Builder::bundle_to_parent(const Device& d) const {
   if (d.kind == DeviceKind::port) return {LinkType::net, 1, d.line_rate};
