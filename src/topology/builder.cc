@@ -2,6 +2,8 @@
 // Sightings: recognising devices and merging what is told of them.
 #include "topology/builder.h"
 
+#include <algorithm>
+
 namespace crosstie {
 namespace {
 
@@ -122,7 +124,9 @@ void Builder::link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, con
 }
 
 void Builder::refuse(uint32_t a, uint32_t b, std::string why) {
-  parts_.refusals.push_back({a, b, std::move(why)});
+  Refusal refusal{a, b, std::move(why)};
+  if (std::ranges::find(parts_.refusals, refusal) == parts_.refusals.end())
+    parts_.refusals.push_back(std::move(refusal));
 }
 
 uint32_t Builder::numa(uint32_t number) const {

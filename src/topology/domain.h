@@ -13,8 +13,7 @@ void assume_domains(std::span<Host> hosts, std::string_view name);
 // The hosts of that domain as one Machine, in their order: Device::host numbers them, labels begin
 // with the host's name and a slash, the k-th NVSwitch of each is one. Paths over it lead from a GPU
 // to all GPUs of the domain; there is no way to NUMA nodes and ports of another host. Fails where
-// no host is of that domain, where there is nothing that joins them (no NVSwitch, or unequally
-// many), and on refused peers no less than for one host.
+// no host is of that domain and where nothing joins them (no NVSwitch, or unequally many).
 Result<Machine> fuse(const Topology& topology, std::string_view domain);
 
 }  // namespace crosstie

@@ -28,6 +28,9 @@ std::vector<uint32_t> replay(const Machine& machine, Builder& builder, const Rep
         !builder.has_link(a, b, link.type))
       builder.link(a, b, {link.type, link.count, link.bandwidth});
   }
+  for (const Refusal& refusal : machine.refusals())
+    if (seen[refusal.a] != kNoDevice && seen[refusal.b] != kNoDevice)
+      builder.refuse(seen[refusal.a], seen[refusal.b], refusal.why);
   for (const Gap& gap : machine.gaps())
     if (how.keep(gap)) builder.gap(how.prefix + gap.device, gap.missing, gap.assumed);
   return seen;

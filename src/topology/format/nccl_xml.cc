@@ -68,7 +68,10 @@ constexpr std::array<Element, 10> kElements = {{
 }};
 
 bool lists(std::string_view names, std::string_view name) {
-  return names.find(fmt::format(" {} ", name)) != std::string_view::npos;
+  size_t at = names.find(name, 1);
+  while (at != names.npos && !(names[at - 1] == ' ' && names.substr(at + name.size(), 1) == " "))
+    at = names.find(name, at + 1);
+  return at != names.npos;
 }
 
 const Element& element(const xml_node& node) {

@@ -107,3 +107,14 @@ Test(domain, units_of_hosts_that_share_a_machine_stay_apart) {
   cr_assert(fused.count(DeviceKind::gpu) == 16);
   cr_assert(find(fused, "dgx-h100-1/gpu0")->identity.uuid == "GPU-dgx-h100-1");
 }
+
+Test(domain, refused_peers_stay_refused) {
+  Topology one = *read_synthetic("dgx-h100");
+  Machine::Parts parts = one.hosts[0].machine->parts();
+  parts.refusals = {{index_of(*one.hosts[0].machine, "gpu0"),
+                     index_of(*one.hosts[0].machine, "gpu1"), "the bridge is loose"}};
+  one.hosts = {{"a", std::make_shared<const Machine>(std::move(parts)), "d"}};
+  const Machine fused = *fuse(one, "d");
+  cr_assert(fused.refusals().size() == 1);
+  cr_assert(fused.devices()[fused.refusals()[0].a].label == "a/gpu0");
+}

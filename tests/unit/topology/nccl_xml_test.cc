@@ -335,7 +335,7 @@ class RandomMachine {
  private:
   uint32_t below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
 
-  Device function(DeviceKind kind, uint32_t parent, int pci_class) {
+  Device function(DeviceKind kind, uint32_t parent, uint32_t pci_class) {
     Device d{.kind = kind, .parent = parent};
     d.identity.bdf = Bdf{0, static_cast<uint8_t>(bus_ / 32), static_cast<uint8_t>(bus_ % 32), 0};
     bus_++;
