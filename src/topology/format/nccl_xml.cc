@@ -68,7 +68,10 @@ constexpr std::array<Element, 10> kElements = {{
 }};
 
 bool lists(std::string_view names, std::string_view name) {
-  return names.find(fmt::format(" {} ", name)) != std::string_view::npos;
+  for (size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1))
+    if (at > 0 && names[at - 1] == ' ' && names.substr(at + name.size()).starts_with(' '))
+      return true;
+  return false;
 }
 
 const Element& element(const xml_node& node) {
