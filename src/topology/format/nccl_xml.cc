@@ -68,10 +68,10 @@ constexpr std::array<Element, 10> kElements = {{
 }};
 
 bool lists(std::string_view names, std::string_view name) {
-  size_t at = names.find(name, 1);
-  while (at != names.npos && !(names[at - 1] == ' ' && names.substr(at + name.size(), 1) == " "))
-    at = names.find(name, at + 1);
-  return at != names.npos;
+  for (size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1))
+    if (at > 0 && names[at - 1] == ' ' && names.substr(at + name.size()).starts_with(' '))
+      return true;
+  return false;
 }
 
 const Element& element(const xml_node& node) {
