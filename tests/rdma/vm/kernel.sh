@@ -2,7 +2,7 @@
 # Part of run-in-vm: a kernel of this system. Sets kernel and release.
 
 find_kernel() {
-  release=$(cd /lib/modules 2>/dev/null && printf '%s\n' *-amd64 | sort -V | tail -n 1)
+  release=$(cd /lib/modules 2>/dev/null && printf '%s\n' *-amd64 | grep -vE -- '-(cloud|rt)-' | sort -V | tail -n 1)
   [ -n "$release" ] && [ -r "/boot/vmlinuz-$release" ] ||
     skip "there is no readable kernel in /boot (Debian: linux-image-amd64)"
   kernel=$work/vmlinux
