@@ -14,7 +14,10 @@ AC_DEFUN([CROSSTIE_REQUIRED_OR_FAIL], [
 # CROSSTIE_HEADER_LIBRARY(NAME, HEADER, DEBIAN-PACKAGE): a header-only C++ library.
 AC_DEFUN([CROSSTIE_HEADER_LIBRARY], [
   AC_LANG_PUSH([C++])
+  crosstie_saved="$CXXFLAGS"
+  CXXFLAGS="$CXXFLAGS -std=c++20"
   AC_CHECK_HEADER([$2], [], [CROSSTIE_NEED([$1], [$3])])
+  CXXFLAGS="$crosstie_saved"
   AC_LANG_POP([C++])])
 
 # CROSSTIE_OPTIONAL(name, WHAT-FOR, CHECK): runs CHECK, which sets have_<name> to yes or to

@@ -32,3 +32,4 @@ include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/hosts/local.mk
 include tests/nccl/local.mk
+include tests/rdma/local.mk

@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "this_host.h"
+#include "topology/cluster.h"
+#include "topology/format/drawing.h"
 #include "topology/format/formats.h"
 
 namespace crosstie::tools {
@@ -23,12 +25,17 @@ constexpr std::array kFormats = {
     Format{"tree", ".txt", [](const Topology& t) -> Result<std::string> { return tree_text(t); }},
     Format{"matrix", "", [](const Topology& t) -> Result<std::string> { return matrix_text(t); }},
     Format{"json", ".json", [](const Topology& t) -> Result<std::string> { return json_text(t); }},
+    Format{"nccl-xml", ".xml", nccl_xml_text},
+    Format{"dot", ".dot", [](const Topology& t) -> Result<std::string> { return dot_text(t); }},
+    Format{"svg", ".svg", [](const Topology& t) { return drawing(t, Picture::svg); }},
+    Format{"png", ".png", [](const Topology& t) { return drawing(t, Picture::png); }},
 };
 
 struct TopoOptions {
-  std::string input;
+  std::vector<std::string> inputs;
   std::string output = "-";
   std::string format;
+  bool matrix = false;
   bool json = false;
 };
 
@@ -62,14 +69,22 @@ Result<const Format*> format_of_file(const std::string& file) {
 
 Result<const Format*> chosen_format(const TopoOptions& options) {
   if (!options.format.empty()) return format_named(options.format);
+  if (options.matrix) return format_named("matrix");
   if (options.json) return format_named("json");
   return format_of_file(options.output);
+}
+
+// An option before the verb is topo's own, which no verb would heed.
+void refuse_own_options(const CLI::App& topo, const CLI::App& verb) {
+  for (const CLI::Option* option : topo.get_options())
+    if (option->count() > 0)
+      throw CLI::ValidationError(option->get_name(), "goes after " + verb.get_name());
 }
 
 int run_topo(const TopoOptions& options, const Session& session) {
   const auto format = chosen_format(options);
   if (!format) return report(session, format.error());
-  const auto topology = look(options.input);
+  const auto topology = look(options.inputs);
   if (!topology) return could_not_look(session, topology.error());
   const auto text = (*format)->text(*topology);
   if (!text) return could_not_look(session, text.error());
@@ -79,18 +94,25 @@ int run_topo(const TopoOptions& options, const Session& session) {
 
 }  // namespace
 
-Result<Topology> look(const std::string& input) {
-  if (input.empty()) return this_host(Environment::of_process(), stderr_log(Level::warn));
-  return names_a_file(input) ? read_topology_file(input) : read_synthetic(input);
+Result<Topology> look(const std::vector<std::string>& inputs) {
+  if (inputs.empty()) return this_host(Environment::of_process(), stderr_log(Level::warn));
+  std::vector<Topology> parts;
+  for (const std::string& input : inputs) {
+    auto part = names_a_file(input) ? read_topology_file(input) : read_synthetic(input);
+    if (!part || inputs.size() == 1) return part;
+    parts.push_back(std::move(*part));
+  }
+  return merge(std::move(parts));
 }
 
-void add_input(CLI::App& verb, std::string& input) {
+void add_input(CLI::App& verb, std::vector<std::string>& inputs) {
   const auto names_something = [](const std::string& text) {
     return text.empty() ? "names nothing; leave it out for this host" : "";
   };
-  verb.add_option("-i,--input", input,
+  verb.add_option("-i,--input", inputs,
                   "A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
-                  "JSON), or known machines, as \"2x dgx-h100\"; default: this host")
+                  "JSON), or known machines, as \"2x dgx-h100\"; several become one cluster; default: this host")
+      ->allow_extra_args(false)
       ->check(CLI::Validator(names_something, "", ""));
 }
 
@@ -102,16 +124,22 @@ int could_not_look(const Session& session, const Error& error) {
 void add_topo(CLI::App& app, Session& session) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* const topo = app.add_subcommand("topo", "Show GPUs, NICs, switches and their links");
-  add_input(*topo, options->input);
+  add_input(*topo, options->inputs);
   topo->add_option("-o,--output", options->output,
                    "Write to this file, in the format of its suffix; default: -, standard output");
-  topo->add_option("-f,--format", options->format, "tree (the default), matrix or json");
-  topo->add_flag("--json", options->json, "The same as --format json");
+  CLI::Option* const format = topo->add_option("-f,--format", options->format,
+                                               "tree (the default), matrix, json, nccl-xml, dot, "
+                                               "svg or png");
+  CLI::Option* const matrix = topo->add_flag(
+      "--matrix", options->matrix, "--format matrix: what joins each to each, as nvidia-smi topo -m");
+  topo->add_flag("--json", options->json, "--format json")->excludes(format)->excludes(matrix);
+  matrix->excludes(format);
   add_topo_check(*topo, session);
   add_topo_diff(*topo, session);
   add_topo_make_xml(*topo, session);
   topo->callback([topo, options, &session] {
-    if (!topo->get_subcommands().empty()) return;
+    const auto verbs = topo->get_subcommands();
+    if (!verbs.empty()) return refuse_own_options(*topo, *verbs.front());
     session.run = [options, &session] { return run_topo(*options, session); };
   });
 }

@@ -6,10 +6,11 @@
 
 namespace crosstie::tools {
 
-// This host where the input is empty, else a file, else machines known by name.
-Result<Topology> look(const std::string& input);
+// This host where there is no input; else a file or machines known by name each, and of several a
+// cluster.
+Result<Topology> look(const std::vector<std::string>& inputs);
 // The option for it, -i, --input.
-void add_input(CLI::App& verb, std::string& input);
+void add_input(CLI::App& verb, std::vector<std::string>& inputs);
 
 // Whatever the reason: what was asked for could not be looked at.
 int could_not_look(const Session& session, const Error& error);

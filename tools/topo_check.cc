@@ -9,13 +9,13 @@ namespace crosstie::tools {
 namespace {
 
 struct CheckOptions {
-  std::string input;
+  std::vector<std::string> inputs;
   std::string output = "-";
   bool json = false;
 };
 
 int run(const CheckOptions& options, const Session& session) {
-  const auto topology = look(options.input);
+  const auto topology = look(options.inputs);
   if (!topology) return could_not_look(session, topology.error());
   const auto findings = check(*topology);
   const Status written =
@@ -32,7 +32,7 @@ void add_topo_check(CLI::App& topo, Session& session) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* const check = topo.add_subcommand(
       "check", "Look for what is suspicious: lost lanes, NVLinks and carriers, what is not known");
-  add_input(*check, options->input);
+  add_input(*check, options->inputs);
   check->add_option("-o,--output", options->output, "Write to this file; .json implies --json");
   check->add_flag("--json", options->json, "JSON in place of text");
   check->footer("Exit code 1 says that there are errors or warnings; notes do not count.");

@@ -14,7 +14,7 @@ namespace crosstie::tools {
 namespace {
 
 struct MakeXmlOptions {
-  std::string input;
+  std::vector<std::string> inputs;
   std::string overlay;
   std::string output = "-";
   bool strict = false;
@@ -126,7 +126,7 @@ Result<std::string> checked_xml(const Machine& machine, Concerns& concerns) {
 int run(const MakeXmlOptions& options, const Session& session) {
   const auto library = read_options<LibraryOptions>(kLibraryOptions, session.environment);
   if (!library) return report(session, library.error());
-  const auto guest = look(options.input);
+  const auto guest = look(options.inputs);
   if (!guest) return could_not_look(session, guest.error());
   if (guest->hosts.size() != 1)
     return report(session, Error{Code::invalid, fmt::format("'{}' is {} hosts; the file is for one",
@@ -150,7 +150,7 @@ void add_topo_make_xml(CLI::App& topo, Session& session) {
   auto options = std::make_shared<MakeXmlOptions>();
   CLI::App* const verb = topo.add_subcommand(
       "make-xml", "Write a topology file for NCCL (NCCL_TOPO_FILE), as for a VM");
-  add_input(*verb, options->input);
+  add_input(*verb, options->inputs);
   verb->add_option("--overlay", options->overlay,
                    "What the guest does not see, in TOML: PCIe switches with the addresses of GPUs "
                    "and NICs beneath them, NUMA nodes, link speeds, NVLinks");

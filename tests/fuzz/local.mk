@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs in libFuzzer's form with our driver. `NAME.t FILE…` replays inputs. With clang:
-#   clang++ -fsanitize=fuzzer … tests/fuzz/NAME.cc; NAME -dict=tests/fuzz/NAME.dict tests/fuzz/corpus/NAME
+# Programs in libFuzzer's form with our driver. `NAME.t FILE…` replays inputs. tests/fuzz/long is for
+# fuzzing at length, with clang's libFuzzer in place of the driver.
+fuzz_driver = tests/fuzz/libdriver.la
+EXTRA_DIST += tests/fuzz/long
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/cluster_toml.dict tests/fuzz/json.dict \
   tests/fuzz/nccl_xml.dict tests/fuzz/machine_toml.dict tests/fuzz/hwloc_xml.dict \
   tests/fuzz/synthetic.dict tests/fuzz/options.dict tests/fuzz/facts.dict \
@@ -20,10 +22,10 @@ fuzz_programs = \
 check_PROGRAMS += $(fuzz_programs)
 TESTS += $(fuzz_programs)
 
-fuzz_topology_libs = tests/fuzz/libdriver.la $(topology_libs)
-fuzz_transport_libs = tests/fuzz/libdriver.la src/transport/libtransport.la \
+fuzz_topology_libs = $(fuzz_driver) $(topology_libs)
+fuzz_transport_libs = $(fuzz_driver) src/transport/libtransport.la \
   src/memory/libmemory.la src/base/libbase.la
-fuzz_runtime_libs = tests/fuzz/libdriver.la src/runtime/libruntime.la \
+fuzz_runtime_libs = $(fuzz_driver) src/runtime/libruntime.la \
   src/transport/libtransport.la src/memory/libmemory.la src/topology/libshape.la \
   src/base/libbase.la -lpthread
 tests_fuzz_cluster_toml_t_SOURCES = tests/fuzz/cluster_toml.cc tests/fuzz/machine.h tests/fuzz/target.h

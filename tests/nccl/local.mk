@@ -11,16 +11,25 @@ dist_check_SCRIPTS += tests/nccl/tuner.sh
 TESTS += tests/nccl/tuner.sh
 EXTRA_DIST += tests/nccl/show
 
+# Our paths beside NCCL's, on machines of our own drawing.
+check_PROGRAMS += tests/nccl/paths
+tests_nccl_paths_SOURCES = tests/nccl/paths.cc
+tests_nccl_paths_LDADD = $(topology_libs)
+dist_check_SCRIPTS += tests/nccl/paths.sh
+TESTS += tests/nccl/paths.sh
+EXTRA_DIST += tests/nccl/machines
+
 # The rig: the emulated CUDA driver and runtime are one library, whose soname makes every later
 # dlopen("libcuda.so.1") in the process resolve to it. Not libtool's way of naming.
 rig = tests/nccl/rig
 rig_cuda_sources = $(rig)/patch.cc $(rig)/mem.cc $(rig)/stream.cc $(rig)/rt.cc $(rig)/drv.cc
 rig_ncclrig_sources = $(rig)/ncclrig.cc $(rig)/rank.cc $(rig)/topo.cc
+rig_sources = $(rig_cuda_sources) $(rig)/nvml.cc $(rig)/net.cc $(rig_ncclrig_sources)
 rig_headers = $(rig)/mem.h $(rig)/rank.h $(rig)/rig.h $(rig)/stream.h $(rig)/topo.h
-EXTRA_DIST += $(rig_cuda_sources) $(rig)/nvml.cc $(rig_ncclrig_sources) $(rig_headers)
+EXTRA_DIST += $(rig_sources) $(rig_headers)
 if HAVE_NCCL
 if !SANITIZED
-check_DATA = $(rig)/libcuda.so.1 $(rig)/libnvidia-ml.so.1 $(rig)/ncclrig
+check_DATA = $(rig)/libcuda.so.1 $(rig)/libnvidia-ml.so.1 $(rig)/librignet.so $(rig)/ncclrig
 CLEANFILES += $(check_DATA)
 endif
 endif
@@ -35,7 +44,9 @@ $(rig)/libcuda.so.1: $(rig_cuda_sources) $(rig_headers)
 $(rig)/libnvidia-ml.so.1: $(rig)/nvml.cc $(rig)/libcuda.so.1
 	$(AM_V_GEN)$(rig_compile) -fPIC -shared -Wl,-soname,libnvidia-ml.so.1 \
 	  $(srcdir)/$(rig)/nvml.cc $(rig)/libcuda.so.1
+$(rig)/librignet.so: $(rig)/net.cc
+	$(AM_V_GEN)$(MKDIR_P) $(rig); $(rig_compile) -fPIC -shared $(srcdir)/$(rig)/net.cc
 $(rig)/ncclrig: $(rig_ncclrig_sources) $(rig_headers) $(rig)/libcuda.so.1
 	$(AM_V_GEN)sources=; \
 	for f in $(rig_ncclrig_sources); do sources="$$sources $(srcdir)/$$f"; done; \
-	$(rig_compile) $$sources $(rig)/libcuda.so.1 -ldl
+	$(rig_compile) $(PUGIXML_CFLAGS) $$sources $(rig)/libcuda.so.1 $(PUGIXML_LIBS) -ldl

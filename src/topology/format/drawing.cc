@@ -6,6 +6,7 @@
 
 #include "topology/format/drawing_cluster.h"
 #include "topology/format/drawing_machine.h"
+#include "topology/rails.h"
 
 namespace crosstie {
 namespace {
@@ -52,16 +53,9 @@ void draw_kinds(dot::Writer& out, const Kinds& kinds) {
 
 }  // namespace
 
-// What is told of the ports, else their order.
 PortRails rails_of(const Machine& machine) {
   PortRails out(machine.devices().size());
-  uint32_t next = 0;
-  for (size_t i = 0; i < out.size(); i++) {
-    const Device& d = machine.devices()[i];
-    if (d.kind != DeviceKind::port) continue;
-    out[i] = d.rail ? static_cast<uint32_t>(d.rail->value) : next;
-    next++;
-  }
+  for (const Rails::Port& port : match_rails(machine).ports) out[port.device] = port.rail;
   return out;
 }
 

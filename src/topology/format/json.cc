@@ -68,6 +68,7 @@ void add_machine(Json& out, const Machine& m, size_t index) {
   for (size_t i = 0; i < m.devices().size(); i++)
     out["devices"].push_back(device_json(m.devices()[i], first + i, first, index));
   for (const Link& link : m.links()) out["links"].push_back(link_json(link, first));
+  for (const Link& link : m.nccl_links()) out["nccl_links"].push_back(link_json(link, first));
   for (const Gap& gap : m.gaps()) out["gaps"].push_back(gap_json(gap, index));
   for (const Refusal& refusal : m.refusals())
     out["refusals"].push_back(refusal_json(refusal, first));
@@ -101,7 +102,7 @@ Json leaf_json(const Leaf& leaf) {
 
 std::string json_text(const Topology& topology) {
   Json out = {{"schema", json::kSchema}, {"version", json::kVersion}};
-  for (const char* list : {"machines", "hosts", "leaves", "devices", "links", "gaps", "refusals"})
+  for (const char* list : {"machines", "hosts", "leaves", "devices", "links", "nccl_links", "gaps", "refusals"})
     out[list] = Json::array();
   std::unordered_map<const Machine*, size_t> machines;
   std::vector<size_t> first;

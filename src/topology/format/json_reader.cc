@@ -61,12 +61,14 @@ class Reader {
 
   Result<Topology> read() {
     expect_schema();
-    allow(root_, {"schema", "version", "machines", "hosts", "leaves", "devices", "links", "gaps",
+    allow(root_, {"schema", "version", "machines", "hosts", "leaves", "devices", "links", "nccl_links", "gaps",
                   "refusals"});
     for (const Value& machine : root_.items("machines")) read_machine(machine);
     if (parts_.empty()) root_.wrong("has no machines");
     for (const Value& device : root_.items("devices")) read_device(device);
-    for (const Value& link : root_.items("links")) read_link(link);
+    for (const Value& link : root_.items("links")) read_link(link, &Machine::Parts::links);
+    for (const Value& link : root_.items("nccl_links"))
+      read_link(link, &Machine::Parts::nccl_links);
     for (const Value& gap : root_.items("gaps")) read_gap(gap);
     for (const Value& refusal : root_.items("refusals")) read_refusal(refusal);
     return finish();
@@ -128,13 +130,13 @@ class Reader {
     return {machine, {a, b}};
   }
 
-  void read_link(const Value& from) {
+  void read_link(const Value& from, std::vector<Link> Machine::Parts::*links) {
     allow(from, {"a", "b", "type", "count", "bytes_per_second"});
     const auto [machine, pair] = ends(from);
     Link link{.a = pair.first, .b = pair.second, .type = from.at("type").word<LinkType>()};
     link.count = static_cast<uint32_t>(from.at("count").whole(1, kMostDevices));
     json::read(from, "bytes_per_second", link.bandwidth);
-    parts_[machine].links.push_back(link);
+    (parts_[machine].*links).push_back(link);
   }
 
   void read_gap(const Value& from) {

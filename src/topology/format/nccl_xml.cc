@@ -117,6 +117,7 @@ class Reader {
   Status read_inside_pci(const xml_node& child, uint32_t device, uint32_t container, int depth);
   void read_gpu_link(const xml_node& link, uint32_t device);
   void read_bundle(const xml_node& link, uint32_t device, LinkType type);
+  uint32_t far_switch(const xml_node& link, uint32_t gpu);
   void read_c2c(const xml_node& link, uint32_t device);
   void read_nic(const xml_node& nic, uint32_t device);
   void read_net(const xml_node& net, uint32_t device);
@@ -393,10 +394,19 @@ void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
   const auto target = address(link, "target");
   if (count == 0) return builder_.gap(device, "a link with count 0", "no such link");
   if (has_class(kind, 0x068001, 24)) return builder_.link(device, numa_, {type, count});
-  if (!target) return builder_.gap(device, "a link whose target is no PCI address", "no such link");
   const bool to_switch = has_class(kind, 0x0680, 16);
+  if (!target && to_switch) return builder_.link(device, far_switch(link, device), {type, count});
+  if (!target) return builder_.gap(device, "a link whose target is no PCI address", "no such link");
   builder_.link_to_address(device, *target, to_switch ? DeviceKind::nvswitch : DeviceKind::gpu,
                            {type, count});
+}
+
+// GPUs of an NVL72 do not tell where their NVSwitches are, which stand outside the host; NCCL then
+// writes fffffff:ffff:ff.
+uint32_t Reader::far_switch(const xml_node& link, uint32_t gpu) {
+  Device far{.kind = DeviceKind::nvswitch, .host = builder_.device(gpu).host};
+  far.identity.name = link.attribute("target").value();
+  return builder_.see(far);
 }
 
 void Reader::read_c2c(const xml_node& link, uint32_t device) {

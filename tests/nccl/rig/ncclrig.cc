@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ncclrig: forks nodes x gpus ranks, each driving the stock libnccl.so.2 on an emulated GPU, and
 // enqueues collectives. What NCCL and its plugins say lies in the log directory, a file a rank.
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "rank.h"
 #include "topo.h"
@@ -27,15 +29,31 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--max-bytes", options.max_bytes)->transform(size);
   app.add_option("--factor", options.factor)->check(CLI::Range(2, 1024));
   app.add_option("--rounds", options.rounds, "communicators, one after the other");
+  app.add_flag("--init-only", options.init_only, "communicators without collectives");
+  app.add_option("--machine", options.machine, "every node's NCCL topology file; its GPUs are used")
+      ->check(CLI::ExistingFile);
   app.add_option("--timeout", options.timeout_s, "seconds");
   app.add_option("--nccl", options.nccl)->default_val(NCCL_LIBRARY);
   app.add_option("--logdir", options.log_dir)->required();
 }
 
-void prepare(const Options& options) {
+std::string read_file(const std::string& name) {
+  std::ostringstream text;
+  text << std::ifstream(name).rdbuf();
+  return text.str();
+}
+
+bool prepare(Options& options) {
   mkdir(options.log_dir.c_str(), 0755);
-  std::ofstream(options.log_dir + "/topology.xml") << make_topology(options.gpus);
-  setenv("NCCLRIG_BUSIDS", gpu_bus_ids(options.gpus).c_str(), 1);
+  const std::string xml =
+      options.machine.empty() ? make_topology(options.gpus) : read_file(options.machine);
+  const Contents machine = contents(xml);
+  options.gpus = static_cast<int>(machine.gpus.size());
+  std::ofstream(options.log_dir + "/topology.xml") << xml;
+  setenv("NCCLRIG_BUSIDS", fmt::format("{}", fmt::join(machine.gpus, ",")).c_str(), 1);
+  setenv("NCCLRIG_NETS", fmt::format("{}", fmt::join(machine.nets, ",")).c_str(), 1);
+  if (options.gpus == 0) fprintf(stderr, "%s has no GPUs\n", options.machine.c_str());
+  return options.gpus > 0;
 }
 
 pid_t start_rank(int rank, const Options& options, Shared& shared) {
@@ -67,7 +85,7 @@ int main(int argc, char** argv) {
   CLI::App app("The stock libnccl.so.2 without a GPU");
   describe(app, options);
   CLI11_PARSE(app, argc, argv);
-  prepare(options);
+  if (!prepare(options)) return kUsage;
   load_libraries(options.nccl);
   void* memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -146,6 +146,7 @@ void Rank::destroy() {
 void Rank::round(int number) {
   create();
   if (rank_ == 0) printf("round %d\n", number);
+  if (options_.init_only) return destroy();
   for (const std::string& collective : options_.collectives)
     for (size_t b = options_.min_bytes; b <= options_.max_bytes; b *= options_.factor)
       enqueue(collective, b);

@@ -12,7 +12,8 @@ struct Options {
   int nodes = 1, gpus = 2, rounds = 1, timeout_s = 120;
   std::vector<std::string> collectives = {"allreduce"};
   size_t min_bytes = 1024, max_bytes = 1 << 20, factor = 4;
-  std::string nccl, log_dir;
+  bool init_only = false;
+  std::string machine, nccl, log_dir;
 
   int ranks() const { return nodes * gpus; }
 };

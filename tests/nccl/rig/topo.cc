@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <pugixml.hpp>
+
 namespace {
 
 // The first bus of a GPU's switch; the GPU and the NIC follow.
@@ -45,6 +48,21 @@ std::string switch_element(int gpu) {
   return xml + "</pci>\n";
 }
 
+// An attribute of all elements that `path` finds, by the number ("dev") of that child or of
+// themselves.
+std::vector<std::string> by_number(const pugi::xml_document& document, const char* path,
+                                   const char* numbered, const char* attribute) {
+  std::multimap<int, std::string> found;
+  for (const auto& match : document.select_nodes(path)) {
+    const auto node = match.node();
+    const auto owner = *numbered ? node.child(numbered) : node;
+    found.emplace(owner.attribute("dev").as_int(), node.attribute(attribute).value());
+  }
+  std::vector<std::string> values;
+  for (const auto& [_, value] : found) values.push_back(value);
+  return values;
+}
+
 }  // namespace
 
 std::string make_topology(int gpus) {
@@ -63,9 +81,9 @@ std::string make_topology(int gpus) {
   return xml + "</system>\n";
 }
 
-std::string gpu_bus_ids(int gpus) {
-  std::string ids;
-  for (int gpu = 0; gpu < gpus; gpu++)
-    ids += fmt::format("{}0000:{:02x}:00.0", gpu ? "," : "", switch_bus(gpu) + 1);
-  return ids;
+Contents contents(const std::string& xml) {
+  pugi::xml_document document;
+  document.load_string(xml.c_str());
+  return {by_number(document, "//pci[gpu]", "gpu", "busid"),
+          by_number(document, "//net", "", "name")};
 }

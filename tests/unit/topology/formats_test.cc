@@ -105,6 +105,18 @@ Test(nccl_xml, chips_joined_to_the_cpu_are_read) {
   cr_assert(m.links().size() == 3);
 }
 
+Test(nccl_xml, switches_of_which_gpus_do_not_tell_the_address_are_one) {
+  const Machine m = read(
+      "<system version=\"1\"><cpu numaid=\"0\" arch=\"arm64\">"
+      "<pci busid=\"0008:01:00.0\" class=\"0x030200\"><gpu dev=\"0\" sm=\"100\">"
+      "<nvlink target=\"fffffff:ffff:ff\" count=\"18\" tclass=\"0x068000\"/></gpu></pci>"
+      "<pci busid=\"0009:01:00.0\" class=\"0x030200\"><gpu dev=\"1\" sm=\"100\">"
+      "<nvlink target=\"fffffff:ffff:ff\" count=\"18\" tclass=\"0x068000\"/></gpu></pci>"
+      "</cpu></system>");
+  cr_assert(m.count(DeviceKind::nvswitch) == 1);
+  cr_assert(nvlinks(m) == 36);
+}
+
 Test(nccl_xml, what_stands_for_not_known_counts_as_unknown) {
   const Machine m = read(
       "<system version=\"1\"><cpu numaid=\"-1\"><pci busid=\"0000:01:00.0\" class=\"0x030200\" "
