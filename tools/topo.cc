@@ -111,7 +111,8 @@ void add_input(CLI::App& verb, std::vector<std::string>& inputs) {
   };
   verb.add_option("-i,--input", inputs,
                   "A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
-                  "JSON), or known machines, as \"2x dgx-h100\"; several become one cluster; default: this host")
+                  "JSON), or known machines, as \"2x dgx-h100\"; several become one cluster; "
+                  "default: this host")
       ->allow_extra_args(false)
       ->check(CLI::Validator(names_something, "", ""));
 }
@@ -130,8 +131,9 @@ void add_topo(CLI::App& app, Session& session) {
   CLI::Option* const format = topo->add_option("-f,--format", options->format,
                                                "tree (the default), matrix, json, nccl-xml, dot, "
                                                "svg or png");
-  CLI::Option* const matrix = topo->add_flag(
-      "--matrix", options->matrix, "--format matrix: what joins each to each, as nvidia-smi topo -m");
+  CLI::Option* const matrix =
+      topo->add_flag("--matrix", options->matrix,
+                     "--format matrix: what joins each to each, as nvidia-smi topo -m");
   topo->add_flag("--json", options->json, "--format json")->excludes(format)->excludes(matrix);
   matrix->excludes(format);
   add_topo_check(*topo, session);

@@ -102,7 +102,8 @@ Json leaf_json(const Leaf& leaf) {
 
 std::string json_text(const Topology& topology) {
   Json out = {{"schema", json::kSchema}, {"version", json::kVersion}};
-  for (const char* list : {"machines", "hosts", "leaves", "devices", "links", "nccl_links", "gaps", "refusals"})
+  for (const char* list :
+       {"machines", "hosts", "leaves", "devices", "links", "nccl_links", "gaps", "refusals"})
     out[list] = Json::array();
   std::unordered_map<const Machine*, size_t> machines;
   std::vector<size_t> first;

@@ -61,8 +61,8 @@ class Reader {
 
   Result<Topology> read() {
     expect_schema();
-    allow(root_, {"schema", "version", "machines", "hosts", "leaves", "devices", "links", "nccl_links", "gaps",
-                  "refusals"});
+    allow(root_, {"schema", "version", "machines", "hosts", "leaves", "devices", "links",
+                  "nccl_links", "gaps", "refusals"});
     for (const Value& machine : root_.items("machines")) read_machine(machine);
     if (parts_.empty()) root_.wrong("has no machines");
     for (const Value& device : root_.items("devices")) read_device(device);
