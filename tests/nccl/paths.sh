@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The stock NCCL and we see the same paths on machines that we have drawn. It is given each as the
-# topology file of two nodes (on one it drops the NICs), and tells its paths in its log.
+# topology file of two nodes (on one it drops the NICs), and tells its paths in its log; and it
+# finds the same in the file that we write of each.
 rig=$builddir/tests/nccl/rig
 if [ ! -x "$rig/ncclrig" ]; then
   why=$(sed -n "s/^have_nccl='no: \(.*\)'$/\1/p" "$builddir/config.log")
@@ -26,6 +27,10 @@ for file in "$srcdir"/tests/nccl/machines/*.xml; do
   name=$(basename "$file" .xml)
   echo "$name:"
   ask "$name" "$file" && same "$name" "$file" || failed=1
+  echo "$name, as we write it:"
+  written=$work/$name.xml
+  "$builddir/crosstie" topo -i "$file" -o "$written" &&
+    ask "$name.written" "$written" && same "$name.written" "$file" || failed=1
 done
 
 # The comparison is worth something: of these files NCCL's log tells otherwise.

@@ -341,8 +341,9 @@ bool Reader::leads_nowhere(const xml_node& link, const Device& from) {
   const uint64_t kind = code(link, "tclass", 24);
   if (has_class(kind, 0x068001, 24)) return false;
   const auto target = address(link, "target");
-  if (!target || target == from.identity.bdf) return true;
-  return !has_class(kind, 0x0680, 16) && !described_.contains(*target);
+  const bool to_switch = has_class(kind, 0x0680, 16);
+  if (!target) return !to_switch;
+  return target == from.identity.bdf || (!to_switch && !described_.contains(*target));
 }
 
 Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {

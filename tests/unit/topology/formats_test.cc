@@ -115,6 +115,7 @@ Test(nccl_xml, switches_of_which_gpus_do_not_tell_the_address_are_one) {
       "</cpu></system>");
   cr_assert(m.count(DeviceKind::nvswitch) == 1);
   cr_assert(nvlinks(m) == 36);
+  for (const Device& d : m.devices()) cr_assert(d.elements.empty(), "told by the link");
 }
 
 Test(nccl_xml, what_stands_for_not_known_counts_as_unknown) {
