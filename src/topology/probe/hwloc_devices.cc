@@ -195,7 +195,7 @@ Device HwlocDevices::describe(uint32_t object, DeviceKind kind, uint32_t parent)
   const HwlocObject& function = tree_.objects[object];
   Device d{.kind = kind, .parent = parent};
   d.identity.bdf = function.bdf;
-  d.pci_class = known(function.pci_class << 8, aside_.provenance());
+  d.pci_class = known(static_cast<uint32_t>(function.pci_class) << 8, aside_.provenance());
   d.pci_ids = known(function.ids, aside_.provenance());
   return d;
 }
