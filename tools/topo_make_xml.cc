@@ -129,8 +129,9 @@ int run(const MakeXmlOptions& options, const Session& session) {
   const auto guest = look(options.inputs);
   if (!guest) return could_not_look(session, guest.error());
   if (guest->hosts.size() != 1)
-    return report(session, Error{Code::invalid, fmt::format("'{}' is {} hosts; the file is for one",
-                                                            options.input, guest->hosts.size())});
+    return report(
+        session, Error{Code::invalid,
+                       fmt::format("--input: {} hosts; the file is for one", guest->hosts.size())});
   Concerns concerns(session.log);
   const auto machine = whole_machine(options, *guest->hosts[0].machine, concerns);
   if (!machine) return could_not_look(session, machine.error());
