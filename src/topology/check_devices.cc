@@ -9,8 +9,6 @@
 namespace crosstie {
 namespace {
 
-// Twice what the fastest ports of 2026 carry (3.2 Tb/s); a driver that tells more tells nonsense.
-constexpr Bandwidth kMostLineRate = gigabits(6400);
 // By how much a bridge may tell a slower link than what is behind it before that is odd.
 constexpr double kOddBridge = 4;
 
@@ -80,7 +78,7 @@ void check_line_rates(Suspect& suspect, uint32_t nic) {
   Bandwidth fastest{}, all{};
   for (const uint32_t port : suspect.ports) {
     const Device& p = suspect.device(port);
-    if (p.parent != nic || is_assumed(p.line_rate) || p.line_rate->value > kMostLineRate) continue;
+    if (p.parent != nic || is_assumed(p.line_rate)) continue;
     fastest = std::max(fastest, p.line_rate->value);
     all.bytes_per_second += p.line_rate->value.bytes_per_second;
   }
@@ -119,16 +117,24 @@ void check_carrier(Suspect& suspect, uint32_t port) {
                "its link is down", "check cable, transceiver and the switch's port");
 }
 
+// What was told where the Builder took another rate for true.
+const Link* absurd_line_rate(const Suspect& suspect, uint32_t port) {
+  const auto links = suspect.machine.nccl_links();
+  const auto found = std::ranges::find_if(
+      links, [&](const Link& link) { return link.type == LinkType::net && link.b == port; });
+  return found == links.end() ? nullptr : &*found;
+}
+
 void check_line_rate(Suspect& suspect, uint32_t port) {
   const Device& d = suspect.device(port);
   const bool down = d.carrier && !d.carrier->value;
-  if (is_assumed(d.line_rate) && !down)
+  if (const Link* const told = absurd_line_rate(suspect, port))
+    suspect.find(Severity::warning, "speed-absurd", {port}, "its speed cannot be true",
+                 fmt::format("{:.0f} Gb/s", told->bandwidth->value.bytes_per_second * 8 / 1e9),
+                 "give its speed in a topology file");
+  else if (is_assumed(d.line_rate) && !down)
     suspect.find(Severity::warning, "speed-unknown", {port}, "its speed is not known",
                  fmt::format("taken for {}, as NCCL does", to_text(d.line_rate->value)),
-                 "give its speed in a topology file");
-  else if (d.line_rate && d.line_rate->value > kMostLineRate)
-    suspect.find(Severity::warning, "speed-absurd", {port}, "its speed cannot be true",
-                 fmt::format("{:.0f} Gb/s", d.line_rate->value.bytes_per_second * 8 / 1e9),
                  "give its speed in a topology file");
 }
 

@@ -249,8 +249,8 @@ class Comparison {
 
   // A path that is of another class is told with what it is so for, which was found by now.
   void compare_paths() {
-    const Paths first(machines_[0], Paths::View::physical);
-    const Paths second(machines_[1], Paths::View::physical);
+    const Paths first(machines_[0], Paths::View::nccl);
+    const Paths second(machines_[1], Paths::View::nccl);
     for (uint32_t from = 0; from < devices(0).size(); from++) {
       if (devices(0)[from].kind != DeviceKind::gpu || pairing_.in_second(from) == kNoDevice)
         continue;

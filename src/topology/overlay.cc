@@ -201,13 +201,15 @@ void Laying::link_gpus(const std::vector<uint32_t>& seen) {
   std::vector<bool> has_links(seen.size());
   for (const Link& link : machine_.links())
     if (link.type == LinkType::nvlink) has_links[link.a] = has_links[link.b] = true;
-  std::vector<uint32_t> hubs;
-  for (size_t k = 0; k < overlay_.links_to_switch.size(); k++)
-    hubs.push_back(builder_.see({.kind = DeviceKind::nvswitch}));
+  std::vector<uint32_t> bare;
   for (uint32_t i = 0; i < seen.size(); i++)
-    if (machine_.devices()[i].kind == DeviceKind::gpu && !has_links[i])
-      for (size_t k = 0; k < hubs.size(); k++)
-        builder_.link(seen[i], hubs[k], {LinkType::nvlink, overlay_.links_to_switch[k]});
+    if (machine_.devices()[i].kind == DeviceKind::gpu && !has_links[i]) bare.push_back(seen[i]);
+  if (bare.empty())
+    return builder_.gap("overlay", "it tells of NVLinks, and no GPU is without", "no other links");
+  for (const uint32_t count : overlay_.links_to_switch) {
+    const uint32_t hub = builder_.see({.kind = DeviceKind::nvswitch});
+    for (const uint32_t gpu : bare) builder_.link(gpu, hub, {LinkType::nvlink, count});
+  }
 }
 
 Result<Overlaid> Laying::run() {

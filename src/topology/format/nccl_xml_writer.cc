@@ -473,7 +473,11 @@ Result<std::string> nccl_xml_text(const Topology& topology) {
   if (spelling.elements() > kMostElements && !rccl)
     return fail(Code::unsupported, "has {} elements; NCCL's parser takes {} of a file at most",
                 spelling.elements(), kMostElements);
-  return comment(notes) + spelling.text();
+  std::string text = comment(notes) + spelling.text();
+  // Numbers that no machine has, as a file may tell, would be refused wherever they are read.
+  if (const auto readable = read_nccl_xml(text, "what would be written"); !readable)
+    return fail(Code::unsupported, "cannot be written as NCCL's XML: {}", readable.error().text);
+  return text;
 }
 
 }  // namespace crosstie

@@ -4,6 +4,7 @@
 #include <hwloc/bitmap.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/handle.h"
 
@@ -170,7 +171,13 @@ uint32_t HwlocDevices::see_package(uint32_t object) {
 }
 
 Property<CpuModel> HwlocDevices::cpu_model(const HwlocObject& package) const {
-  const auto number = [&](const char* key) { return std::atoi(package.info(key).c_str()); };
+  // Of a file, whatever it says; what is no number is zero, not known.
+  const auto number = [&](const char* key) {
+    const std::string text = package.info(key);
+    int value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return std::max(value, 0);
+  };
   return known(CpuModel{arch(tree_.info("Architecture")), package.info("CPUVendor"),
                         number("CPUFamilyNumber"), number("CPUModelNumber")},
                aside_.provenance());

@@ -24,6 +24,7 @@ Device every_field(DeviceKind kind) {
   d.acs = known(true, from);
   d.index = known(3, from);
   d.compute_capability = known(90, from);
+  d.nvlink_version = known(std::string("4.0"), from);
   d.fabric = known(FabricClique{"c0ffee", 7}, from);
   d.physical_function = known(Bdf{0, 0x17, 0, 1}, from);
   d.node_guid = known(UINT64_MAX, from);

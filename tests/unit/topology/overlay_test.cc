@@ -107,7 +107,7 @@ Test(overlay, what_it_tells_outweighs_what_the_guest_saw) {
 Test(overlay, switches_may_be_beneath_switches) {
   const Overlaid laid =
       lay("[[switch]]\nbdf = \"0000:f0:00.0\"\ndevices = [\"0000:f1:00.0\", \"0000:09:00.0\"]\n"
-          "[[switch]]\nbdf = \"0000:f1:00.0\"\ndevices = [\"0000:01:00.0\"]");
+          "[[switch]]\nbdf = \"0000:f1:00.0\"\ndevices = [\"0000:01:00.0\", \"0000:0a:00.0\"]");
   cr_assert(laid.unmatched.empty());
   cr_assert(between(laid.machine, "gpu0", "mlx5_0").type == PathClass::pxb);
 }
