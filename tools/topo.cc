@@ -84,7 +84,7 @@ void refuse_own_options(const CLI::App& topo, const CLI::App& verb) {
 int run_topo(const TopoOptions& options, const Session& session) {
   const auto format = chosen_format(options);
   if (!format) return report(session, format.error());
-  const auto topology = look(options.inputs);
+  const auto topology = look(options.inputs, session);
   if (!topology) return could_not_look(session, topology.error());
   const auto text = (*format)->text(*topology);
   if (!text) return could_not_look(session, text.error());
@@ -94,8 +94,8 @@ int run_topo(const TopoOptions& options, const Session& session) {
 
 }  // namespace
 
-Result<Topology> look(const std::vector<std::string>& inputs) {
-  if (inputs.empty()) return this_host(Environment::of_process(), stderr_log(Level::warn));
+Result<Topology> look(const std::vector<std::string>& inputs, const Session& session) {
+  if (inputs.empty()) return this_host(session.environment, session.log);
   std::vector<Topology> parts;
   for (const std::string& input : inputs) {
     auto part = names_a_file(input) ? read_topology_file(input) : read_synthetic(input);

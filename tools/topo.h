@@ -8,7 +8,7 @@ namespace crosstie::tools {
 
 // This host where there is no input; else a file or machines known by name each, and of several a
 // cluster.
-Result<Topology> look(const std::vector<std::string>& inputs);
+Result<Topology> look(const std::vector<std::string>& inputs, const Session& session);
 // The option for it, -i, --input.
 void add_input(CLI::App& verb, std::vector<std::string>& inputs);
 

@@ -275,10 +275,16 @@ std::string line_look(const Machine& machine, const Link& link) {
         link.type,
         fmt::format("{} {}x {}", type_text(link.type), link.count, rate_text(link.bandwidth)),
         false);
-  const std::string text =
-      below.pcie_speed && below.pcie_lanes
-          ? fmt::format("{}{}", assumed ? dot::kAssumedMark : "", pcie_text(below))
-          : rate_text(link.bandwidth);
+  if (!below.pcie_speed || !below.pcie_lanes)
+    return line_look(link.type, rate_text(link.bandwidth), assumed);
+  std::string text = pcie_text(below);
+  // What an emulated bridge tells is not what it carries.
+  const bool disbelieved = assumed && below.pcie_speed->from != Provenance::assumed &&
+                           below.pcie_lanes->from != Provenance::assumed;
+  if (disbelieved)
+    text = fmt::format("{}, told {}", rate_text(link.bandwidth), text);
+  else if (assumed)
+    text.insert(0, dot::kAssumedMark);
   return line_look(link.type, text, assumed);
 }
 
