@@ -67,6 +67,12 @@ void print_place() {
       Job::kPorts);
 }
 
+void print_files() {
+  fmt::print(
+      ".SH FILES\nThe keys of cluster files and of overlays for virtual machines, and those of the "
+      "JSON, are in README.md, in the documentation's folder.\n");
+}
+
 void print_plugin() {
   fmt::print(
       ".SH NCCL TUNER PLUGIN\nNCCL 2.28 and later load the tuner where\n"
@@ -91,6 +97,7 @@ void print_manual(std::string_view date) {
   for (const CLI::App* sub : app.get_subcommands({}))
     print_command(*sub, "crosstie " + sub->get_name());
   print_variables();
+  print_files();
   print_place();
   print_plugin();
   fmt::print(

@@ -24,6 +24,7 @@ struct Format {
 constexpr std::array kFormats = {
     Format{"tree", ".txt", [](const Topology& t) -> Result<std::string> { return tree_text(t); }},
     Format{"matrix", "", [](const Topology& t) -> Result<std::string> { return matrix_text(t); }},
+    Format{"paths", "", [](const Topology& t) -> Result<std::string> { return paths_text(t); }},
     Format{"json", ".json", [](const Topology& t) -> Result<std::string> { return json_text(t); }},
     Format{"nccl-xml", ".xml", nccl_xml_text},
     Format{"dot", ".dot", [](const Topology& t) -> Result<std::string> { return dot_text(t); }},
@@ -113,7 +114,6 @@ void add_input(CLI::App& verb, std::vector<std::string>& inputs) {
                   "A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
                   "JSON), or known machines, as \"2x dgx-h100\"; several become one cluster; "
                   "default: this host")
-      ->allow_extra_args(false)
       ->check(CLI::Validator(names_something, "", ""));
 }
 
@@ -126,11 +126,14 @@ void add_topo(CLI::App& app, Session& session) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* const topo = app.add_subcommand("topo", "Show GPUs, NICs, switches and their links");
   add_input(*topo, options->inputs);
-  topo->add_option("-o,--output", options->output,
-                   "Write to this file, in the format of its suffix; default: -, standard output");
-  CLI::Option* const format = topo->add_option("-f,--format", options->format,
-                                               "tree (the default), matrix, json, nccl-xml, dot, "
-                                               "svg or png");
+  topo->add_option(
+      "-o,--output", options->output,
+      "Write to this file, in the format of its suffix (.txt, .json, .xml, .dot, .svg, .png); "
+      "default: -, standard output");
+  CLI::Option* const format =
+      topo->add_option("-f,--format", options->format,
+                       "tree (the default), matrix, paths, json, nccl-xml, dot, "
+                       "svg or png");
   CLI::Option* const matrix =
       topo->add_flag("--matrix", options->matrix,
                      "--format matrix: what joins each to each, as nvidia-smi topo -m");

@@ -17,13 +17,15 @@ struct DiffOptions {
 int run(const DiffOptions& options, const Session& session) {
   const auto first = look({options.first}, session);
   if (!first) return could_not_look(session, first.error());
-  const auto second = look({options.second}, session);
+  const bool given = !options.second.empty();
+  const auto second =
+      look(given ? std::vector{options.second} : std::vector<std::string>(), session);
   if (!second) return could_not_look(session, second.error());
   const auto differences = diff(*first, *second);
   const bool json = options.json || options.output.ends_with(".json");
   const auto render = json ? differences_json : differences_text;
-  const Status written =
-      write_output(options.output, render(differences, options.first, options.second));
+  const Status written = write_output(
+      options.output, render(differences, options.first, given ? options.second : "this host"));
   if (!written) return could_not_look(session, written.error());
   return differences.empty() ? kClean : kFindings;
 }
@@ -37,10 +39,13 @@ void add_topo_diff(CLI::App& topo, Session& session) {
   const auto names_something = [](const std::string& text) {
     return text.empty() ? "names nothing" : "";
   };
-  for (const auto& [name, value] : {std::pair("A", &options->first), {"B", &options->second}})
-    diff->add_option(name, *value, "A topology file or known machines, as -i of topo takes them")
-        ->required()
-        ->check(CLI::Validator(names_something, "", ""));
+  const CLI::Validator something(names_something, "", "");
+  diff->add_option("A", options->first,
+                   "A topology file or known machines, as -i of topo takes them")
+      ->required()
+      ->check(something);
+  diff->add_option("B", options->second, "What to compare with; default: this host")
+      ->check(something);
   diff->add_option("-o,--output", options->output, "Write to this file; .json implies --json");
   diff->add_flag("--json", options->json, "JSON in place of text");
   diff->footer("Exit code 1 says that they differ.");

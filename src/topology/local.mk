@@ -37,6 +37,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/nccl_xml.cc \
   src/topology/format/nccl_xml_writer.cc \
   src/topology/format/overlay_toml.cc \
+  src/topology/format/paths.cc \
   src/topology/format/synthetic.cc \
   src/topology/format/toml.h \
   src/topology/format/tree.cc \

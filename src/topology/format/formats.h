@@ -52,6 +52,8 @@ std::span<const KnownMachine> known_machines();
 std::string tree_text(const Topology& topology);
 // What is between each two GPUs and NICs, in the words of `nvidia-smi topo -m`.
 std::string matrix_text(const Topology& topology);
+// A line for each pair of GPUs, and of a GPU and a port: what joins them, and what NCCL takes.
+std::string paths_text(const Topology& topology);
 // For programs; has a schema version. What is written is read back whole, but for text that is
 // not Unicode.
 std::string json_text(const Topology& topology);

@@ -28,7 +28,10 @@ Json identity_json(const Identity& id) {
 void put_facts(Json& out, const Device& d) {
   out["identity"] = identity_json(d.identity);
   for_each_field([&](const auto& field) { json::put(out, field.name, d.*field.member); });
-  for (const auto& [key, value] : d.attributes) out["attributes"][printable(key)] = plain(value);
+  std::map<std::string, Json> attributes;  // in the order of the names as they are written
+  for (const auto& [key, value] : d.attributes)
+    attributes.emplace(is_utf8(key) ? key : printable(key), plain(value));
+  for (auto& [key, value] : attributes) out["attributes"][key] = std::move(value);
 }
 
 Json device_json(const Device& d, size_t id, size_t first, size_t machine) {

@@ -54,6 +54,7 @@ std::string host_name(std::string_view machine, uint32_t index, uint32_t hosts) 
 Result<Topology> read_synthetic(std::string_view text) {
   const auto wish = parse(text);
   if (!wish) return pass(wish);
+  if (wish->machine.empty()) return fail(Code::invalid, "'{}' names no machine", text);
   const auto known = std::ranges::find(known_machines(), wish->machine, &KnownMachine::name);
   if (known == known_machines().end()) return unknown_machine(wish->machine);
   auto machine = read_machine_toml(known->toml, "built-in description");

@@ -90,7 +90,10 @@ void check(Tap& tap, const std::filesystem::path& folder, const Row& row) {
 }
 
 int main(const std::filesystem::path& folder) {
-  if (!std::filesystem::exists(folder)) return 77;
+  if (!std::filesystem::exists(folder)) {
+    fmt::print("1..0 # SKIP no recorded machines in {}\n", folder.string());
+    return 0;
+  }
   Tap tap;
   for (const Row& row : kRows) check(tap, folder, row);
   const auto one = read_topology_file(folder / "psmgmt-juwels-booster-jwb0001.xml");
