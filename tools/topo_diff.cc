@@ -15,9 +15,9 @@ struct DiffOptions {
 };
 
 int run(const DiffOptions& options, const Session& session) {
-  const auto first = look({options.first}, session);
+  const auto first = look_for_paths({options.first}, session);
   if (!first) return could_not_look(session, first.error());
-  const auto second = look({options.second}, session);
+  const auto second = look_for_paths({options.second}, session);
   if (!second) return could_not_look(session, second.error());
   const auto differences = diff(*first, *second);
   const bool json = options.json || options.output.ends_with(".json");
