@@ -15,11 +15,11 @@ struct DiffOptions {
 };
 
 int run(const DiffOptions& options, const Session& session) {
-  const auto first = look({options.first}, session);
+  const auto first = look_for_paths({options.first}, session);
   if (!first) return could_not_look(session, first.error());
   const bool given = !options.second.empty();
   const auto second =
-      look(given ? std::vector{options.second} : std::vector<std::string>(), session);
+      look_for_paths(given ? std::vector{options.second} : std::vector<std::string>(), session);
   if (!second) return could_not_look(session, second.error());
   const auto differences = diff(*first, *second);
   const bool json = options.json || options.output.ends_with(".json");

@@ -78,6 +78,7 @@ class Builder {
   bool has_pcie_link(const Device& device) const;
   void assume_properties();
   void assume_pcie(uint32_t index);
+  void forget_pcie(uint32_t index);
   void link_parents();
   void link_numa_nodes();
   Bundle bundle_to_parent(const Device& device) const;

@@ -64,8 +64,11 @@ void Builder::put_in_order(const std::vector<uint32_t>& order) {
       std::tie(link.a, link.b) = std::minmax({place[link.a], place[link.b]});
     std::ranges::sort(*links, {}, [](const Link& l) { return std::tuple(l.a, l.b, l.type); });
   }
-  for (Refusal& refusal : parts_.refusals)
+  std::set<std::pair<uint32_t, uint32_t>> refused;
+  std::erase_if(parts_.refusals, [&](Refusal& refusal) {
     std::tie(refusal.a, refusal.b) = std::minmax({place[refusal.a], place[refusal.b]});
+    return !refused.emplace(refusal.a, refusal.b).second;
+  });
   for (const uint32_t i : order) {
     Device& d = devices_[i];
     if (d.parent != kNoDevice) d.parent = place[d.parent];
@@ -117,7 +120,10 @@ bool Builder::has_pcie_link(const Device& d) const {
 void Builder::assume_properties() {
   for (uint32_t i = 0; i < devices_.size(); i++) {
     Device& d = devices_[i];
-    if (has_pcie_link(d)) assume_pcie(i);
+    if (has_pcie_link(d))
+      assume_pcie(i);
+    else if (d.pcie_speed.has_value() != d.pcie_lanes.has_value())
+      forget_pcie(i);
     if (d.kind == DeviceKind::port && !d.line_rate) {
       gap(i, "its speed is not known", "10 Gb/s, as NCCL does");
       d.line_rate = known(kAssumedLineRate, Provenance::assumed);
@@ -135,6 +141,13 @@ void Builder::assume_pcie(uint32_t index) {
     gap(index, "its PCIe width is not known", "x16, as NCCL does");
   if (!d.pcie_speed) d.pcie_speed = known(kAssumedPcieSpeed, Provenance::assumed);
   if (!d.pcie_lanes) d.pcie_lanes = known(kAssumedPcieLanes, Provenance::assumed);
+}
+
+void Builder::forget_pcie(uint32_t index) {
+  gap(index, "tells one of a PCIe link's speed and width, and has no such link of its own",
+      "neither");
+  devices_[index].pcie_speed.reset();
+  devices_[index].pcie_lanes.reset();
 }
 
 // What a device reaches the rest of the host through.

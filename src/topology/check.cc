@@ -49,8 +49,16 @@ void check_numa(Suspect& suspect) {
   }
 }
 
+void check_rails(Suspect& suspect) {
+  if (!suspect.rails.best)
+    suspect.find(Severity::note, "rails-rough", {},
+                 "more GPUs and ports than the best matching is sought for",
+                 "the nearest were paired first", "");
+}
+
 std::vector<Finding> check(const Machine& machine) {
   Suspect suspect(machine);
+  check_rails(suspect);
   check_nvlinks(suspect);
   check_pcie(suspect);
   check_ports(suspect);

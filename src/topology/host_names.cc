@@ -9,6 +9,7 @@ namespace crosstie {
 namespace {
 
 constexpr size_t kMostNames = 1 << 20;
+constexpr size_t kLongestName = 253;  // of a host in the DNS
 using Names = std::vector<std::string>;
 
 // Commas inside brackets do not separate.
@@ -77,7 +78,11 @@ Status multiply(Names& names, const Names& endings) {
     return fail(Code::invalid, "more than {} hosts", kMostNames);
   Names product;
   for (const std::string& name : names)
-    for (const std::string& ending : endings) product.push_back(name + ending);
+    for (const std::string& ending : endings) {
+      if (name.size() + ending.size() > kLongestName)
+        return fail(Code::invalid, "a name of more than {} letters", kLongestName);
+      product.push_back(name + ending);
+    }
   names = std::move(product);
   return {};
 }
@@ -87,7 +92,8 @@ Result<Names> expand_element(std::string_view element) {
   Names names = {""};
   for (std::string_view rest = element; !rest.empty();) {
     const size_t open = rest.find_first_of("[]");
-    for (std::string& name : names) name += rest.substr(0, open);
+    const std::string plain(rest.substr(0, open));
+    if (const Status done = multiply(names, {plain}); !done) return pass(done);
     if (open == rest.npos) break;
     const size_t close = rest.find(']', open);
     if (rest[open] == ']' || close == rest.npos)

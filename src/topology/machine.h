@@ -44,7 +44,8 @@ struct Refusal {
 
 class Machine {
  public:
-  // Devices in depth-first order: a parent comes before its children, siblings stay together.
+  // Devices in depth-first order: a parent comes before its children, siblings stay together. Links
+  // ascend by ends and type.
   struct Parts {
     std::string name;
     std::string source;  // a file's name, "synthetic", "live"

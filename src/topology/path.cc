@@ -51,7 +51,25 @@ int pex_generation(const Device& d, uint64_t level) {
 
 constexpr size_t kNoRow = SIZE_MAX;
 
+bool ends_path(DeviceKind kind) {
+  return kind == DeviceKind::numa || kind == DeviceKind::gpu || kind == DeviceKind::port ||
+         kind == DeviceKind::nvswitch;
+}
+
 }  // namespace
+
+Status paths_fit(const Machine& machine) {
+  // Cells of 32 bytes: half a GiB. A domain of 576 GPUs takes a fifth of it.
+  constexpr size_t kMostCells = size_t{1} << 24;
+  const auto devices = machine.devices();
+  const auto ends = static_cast<size_t>(
+      std::ranges::count_if(devices, [](const Device& d) { return ends_path(d.kind); }));
+  if (ends <= kMostCells / devices.size()) return {};
+  return fail(Code::unsupported,
+              "{}: too large for its paths to be found: {} devices, of them {} GPUs, ports, NUMA "
+              "nodes and NVSwitches; as a tree or JSON it can be shown",
+              machine.source(), devices.size(), ends);
+}
 
 Paths::Paths(const Machine& machine, View view) : machine_(machine) {
   give_nodes();
@@ -64,6 +82,8 @@ Paths::Paths(const Machine& machine, View view) : machine_(machine) {
     add_edges(machine.links_as_nccl_takes_them());
   for (uint32_t i = 0; i < node_.size(); i++)
     if (row_[i] != kNoRow && node_[i] == i) search(i);
+  cpu_.assign(node_.size(), kNoDevice);
+  for (const uint32_t gpu : gpus_) cpu_[gpu] = local_cpu(gpu);
   prefer_chip_to_chip();
   if (view == View::physical) return;
   keep_peers_close();
@@ -124,8 +144,7 @@ void Paths::give_rows() {
     const DeviceKind k = kind(i);
     if (node_[i] != i)
       row_[i] = row_[node_[i]];
-    else if (k == DeviceKind::numa || k == DeviceKind::gpu || k == DeviceKind::port ||
-             k == DeviceKind::nvswitch)
+    else if (ends_path(k))
       row_[i] = rows++;
   }
   cells_.resize(rows * node_.size());
@@ -257,7 +276,7 @@ void Paths::keep_peers_close() {
   for (const Refusal& refusal : machine_.refusals()) refused.emplace(refusal.a, refusal.b);
   for (const uint32_t to : gpus_)
     for (const uint32_t from : gpus_) {
-      const uint32_t cpu_of_to = local_cpu(to);
+      const uint32_t cpu_of_to = cpu_[to];
       const bool is_far = path(from, to).type > farthest || refused.contains(std::minmax(from, to));
       if (is_far && cpu_of_to != kNoDevice) go_by_way_of(cpu_of_to, from, to);
     }
@@ -266,7 +285,7 @@ void Paths::keep_peers_close() {
 void Paths::prefer_chip_to_chip() {
   for (const uint32_t port : ports_)
     for (const uint32_t gpu : gpus_) {
-      const uint32_t cpu = local_cpu(gpu);
+      const uint32_t cpu = cpu_[gpu];
       if (cpu == kNoDevice || path(gpu, cpu).type != PathClass::c2c ||
           path(gpu, port).type != PathClass::phb)
         continue;
@@ -275,28 +294,36 @@ void Paths::prefer_chip_to_chip() {
 }
 
 void Paths::reach_ports() {
-  for (const uint32_t port : ports_)
+  for (const uint32_t port : ports_) {
+    uint32_t peer = local_gpu(port);
     for (const uint32_t gpu : gpus_) {
-      relay(gpu, port);
-      const uint32_t cpu = local_cpu(gpu);
-      if (path(gpu, port).type >= PathClass::phb || may_use_gpu_direct(gpu, port) ||
-          cpu == kNoDevice)
-        continue;
-      go_by_way_of(cpu, port, gpu);
-      go_by_way_of(cpu, gpu, port);
+      const Path own = path(port, gpu), best = peer == kNoDevice ? Path{} : path(port, peer);
+      const bool is_near = own.type == best.type && own.bandwidth == best.bandwidth;
+      bool changed = relay(gpu, peer, port) && is_near;
+      const uint32_t cpu = cpu_[gpu];
+      if (path(gpu, port).type < PathClass::phb && !may_use_gpu_direct(gpu, port) &&
+          cpu != kNoDevice) {
+        go_by_way_of(cpu, port, gpu);
+        go_by_way_of(cpu, gpu, port);
+        changed = true;
+      }
+      // NCCL looks for it each time; only paths of GPUs near the port can make it another.
+      if (changed) peer = local_gpu(port);
     }
+  }
 }
 
 // By the GPU that the port serves, where that one is near it and we have NVLink to it. Only on the
-// way out: NCCL receives at the GPU that is meant.
-void Paths::relay(uint32_t gpu, uint32_t port) {
-  if (machine_.devices()[port].host != machine_.devices()[gpu].host) return;
-  const uint32_t peer = local_gpu(port);
-  if (peer == gpu || peer == kNoDevice) return;
+// way out: NCCL receives at the GPU that is meant. False where the path stays as it is.
+bool Paths::relay(uint32_t gpu, uint32_t peer, uint32_t port) {
+  if (machine_.devices()[port].host != machine_.devices()[gpu].host) return false;
+  if (peer == gpu || peer == kNoDevice) return false;
   const Path own = path(gpu, port), of_peer = path(peer, port);
-  if (of_peer.type <= PathClass::p2c && path(peer, gpu).type <= PathClass::nvl &&
-      (of_peer.bandwidth > own.bandwidth || own.type > PathClass::pxn))
-    go_by_way_of(peer, gpu, port);
+  if (of_peer.type > PathClass::p2c || path(peer, gpu).type > PathClass::nvl ||
+      (of_peer.bandwidth <= own.bandwidth && own.type <= PathClass::pxn))
+    return false;
+  go_by_way_of(peer, gpu, port);
+  return true;
 }
 
 // Where a file does not say whether it can, NCCL finds out on the machine; most can.

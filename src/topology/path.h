@@ -26,6 +26,10 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
+// Whether a Machine is small enough for paths, whose memory grows with the square of its devices.
+// Every real one is; of one from a file ask this before anything that finds paths.
+Status paths_fit(const Machine& machine);
+
 // Paths end at NUMA nodes, GPUs, NVSwitches (which count as one) and ports, and begin anywhere.
 class Paths {
  public:
@@ -77,7 +81,7 @@ class Paths {
   // NCCL's second thoughts, in its order.
   void keep_peers_close();
   void reach_ports();
-  void relay(uint32_t gpu, uint32_t port);
+  bool relay(uint32_t gpu, uint32_t peer, uint32_t port);
   void go_by_way_of(uint32_t via, uint32_t from, uint32_t to);
   bool may_use_gpu_direct(uint32_t gpu, uint32_t port) const;
   uint32_t local_cpu(uint32_t gpu) const;
@@ -92,6 +96,7 @@ class Paths {
 
   const Machine& machine_;
   std::vector<uint32_t> numas_, gpus_, ports_;
+  std::vector<uint32_t> cpu_;       // by device, of a GPU: the NUMA node nearest to it
   std::vector<uint32_t> node_;      // by device: itself, or the first NVSwitch for all NVSwitches
   std::vector<Bandwidth> through_;  // by device: what fits through the idle switches fused with it
   std::vector<size_t> row_;         // by device that paths end at, into cells_; else kNoRow

@@ -12,12 +12,18 @@ namespace {
 // Another port for every GPU is worth it only if it adds a tenth to what a GPU has: a 25 Gb/s port
 // of the board's beside 400 Gb/s does not.
 constexpr double kWorthwhile = 0.1;
+// Up to so many pairs of slots the best matching is sought, whose cost grows with the cube: 256
+// GPUs with a port each. Hosts have 16.
+constexpr size_t kMostPairs = 256 * 256;
+// More than any path has (1 PB/s): sums of so many stay within 64 bits.
+constexpr double kMostBandwidth = 1e15;
 
 constexpr std::string_view kNoCarrier = "no carrier";
 constexpr std::string_view kNoGpu = "no GPU on this host";
 constexpr std::string_view kSoftware = "no PCI function";
 constexpr std::string_view kSlow = "too slow beside the others";
 constexpr std::string_view kSpare = "more ports than can be shared out evenly";
+constexpr std::string_view kEnough = "its GPUs gain nothing by more ports";
 
 // A GPU's share of ports, or a port's of GPUs: `number` counts what one device may take.
 struct Slot {
@@ -47,7 +53,9 @@ class Host {
  private:
   uint32_t gpu(size_t i) const { return rails_.gpus[gpus_[i]].device; }
   uint32_t port(size_t i) const { return rails_.ports[ports_[i]].device; }
-  size_t ports_per_gpu() const { return std::max<size_t>(1, ports_.size() / gpus_.size()); }
+  size_t ports_per_gpu() const {
+    return std::clamp<size_t>(ports_.size() / gpus_.size(), 1, worthwhile_);
+  }
 
   void leave_out(size_t i, std::string_view why) {
     rails_.ports[ports_[i]].idle = why;
@@ -75,7 +83,8 @@ class Host {
   }
 
   int64_t bandwidth(uint32_t from, uint32_t port) const {
-    return static_cast<int64_t>(paths_.between(from, port).bandwidth.bytes_per_second);
+    const double rate = paths_.between(from, port).bandwidth.bytes_per_second;
+    return static_cast<int64_t>(std::min(rate, kMostBandwidth));
   }
 
   // What a port carries by itself and its NIC's own PCIe link; how far its GPUs are is not its own.
@@ -116,15 +125,16 @@ class Host {
       for (const int64_t speed : speeds) gpus += sharers(speed, share);
       return gpus >= static_cast<int64_t>(gpus_.size());
     };
-    int64_t best = 0;
-    for (const int64_t speed : speeds)
-      for (int64_t among = 1; among <= static_cast<int64_t>(gpus_.size()); among++)
-        if (speed / among > best && serves_all(speed / among)) best = speed / among;
+    int64_t best = 0, too_much = std::ranges::max(speeds) + 1;
+    while (too_much - best > 1) {
+      const int64_t share = best + (too_much - best) / 2;
+      (serves_all(share) ? best : too_much) = share;
+    }
     return best;
   }
 
   // Of as many ports for each GPU as there may be, while the next still adds something.
-  int64_t slowest_worthwhile(std::vector<int64_t> speeds) const {
+  int64_t slowest_worthwhile(std::vector<int64_t> speeds) {
     std::ranges::sort(speeds, std::greater());
     const size_t step = gpus_.size();
     int64_t slowest = speeds[step - 1];
@@ -134,6 +144,7 @@ class Host {
       if (more < kWorthwhile * have) break;
       slowest = speeds[last - 1];
       have += more;
+      worthwhile_++;
     }
     return slowest;
   }
@@ -157,7 +168,10 @@ class Host {
     const auto cost = [&](size_t row, size_t column) {
       return cost_of(rows[row], row, columns[column], column);
     };
-    const auto column_of = assign(rows.size(), columns.size(), cost);
+    const bool few = rows.size() <= kMostPairs / columns.size();
+    const auto column_of =
+        few ? assign(rows.size(), columns.size(), cost) : nearest_first(rows, columns);
+    rails_.best &= few;
     std::vector<bool> serves(ports_.size());
     for (size_t row = 0; row < rows.size(); row++) {
       const size_t g = rows[row].device, p = columns[column_of[row]].device;
@@ -166,8 +180,47 @@ class Host {
       rails_.ports[ports_[p]].gpus.push_back(gpu(g));
       serves[p] = true;
     }
+    const bool enough = ports_.size() / gpus_.size() > worthwhile_;
     for (size_t p = 0; p < ports_.size(); p++)
-      if (!serves[p]) rails_.ports[ports_[p]].idle = kSpare;
+      if (!serves[p]) rails_.ports[ports_[p]].idle = enough ? kEnough : kSpare;
+  }
+
+  // Class by class each GPU takes the widest of the ports that are left: every port one GPU before
+  // any port two, every GPU one port before any GPU two.
+  std::vector<size_t> nearest_first(const std::vector<Slot>& rows,
+                                    const std::vector<Slot>& columns) const {
+    std::map<int64_t, std::vector<size_t>> rounds;
+    for (size_t column = 0; column < columns.size(); column++)
+      rounds[columns[column].number].push_back(column);
+    std::vector<size_t> waiting(rows.size()), column_of(rows.size());
+    for (size_t row = 0; row < rows.size(); row++) waiting[row] = row;
+    std::ranges::stable_sort(waiting, {}, [&](size_t row) { return rows[row].number; });
+    for (auto& [number, free] : rounds)
+      for (size_t type = 0; type < Names<PathClass>::all.size(); type++)
+        std::erase_if(waiting, [&](size_t row) {
+          const auto port = [&](size_t column) { return columns[column].device; };
+          const auto found = widest(rows[row].device, static_cast<PathClass>(type), free, port);
+          if (found == free.end()) return false;
+          column_of[row] = *found;
+          free.erase(found);
+          return true;
+        });
+    return column_of;
+  }
+
+  // The first of those columns whose paths are the widest of this class; the end if there is none.
+  std::vector<size_t>::const_iterator widest(uint32_t g, PathClass type,
+                                             const std::vector<size_t>& free,
+                                             const auto& port_of) const {
+    auto best = free.end();
+    Bandwidth most{};
+    for (auto at = free.begin(); at != free.end(); ++at) {
+      const Path path = paths_.between(gpu(g), port(port_of(*at)));
+      if (path.type != type || (best != free.end() && path.bandwidth <= most)) continue;
+      best = at;
+      most = path.bandwidth;
+    }
+    return best;
   }
 
   // First that no port serves many while another serves few; then classes, the farthest first; then
@@ -211,6 +264,7 @@ class Host {
   const Paths& paths_;
   Rails& rails_;
   std::vector<size_t> gpus_, ports_;
+  size_t worthwhile_ = 1;  // so many ports a GPU
 };
 
 void share_with_partitions(const Machine& machine, Rails& rails) {

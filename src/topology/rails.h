@@ -23,14 +23,16 @@ struct Rails {
   };
   std::vector<Gpu> gpus;    // all, in the Machine's order; a partition has its GPU's ports
   std::vector<Port> ports;  // all, in the Machine's order
+  bool best = true;         // false: of a host too large for that, the nearest were paired first
 };
 
 // A maximum matching within each host of the Machine: every GPU gets equally many ports (one where
 // there are fewer ports than GPUs, and then ports are shared), the fewest pairs are of the farthest
 // class of path, then of the next, and of such matchings one of the greatest bandwidth, evenly
-// spread; of equals that in the order of devices. Ports without carrier, or so slow that no GPU
-// gains by them, stay out. A port's rail is what is told of it, else its place among the ports that
-// serve, in the order of the GPUs that they serve: the same on hosts of one kind.
+// spread; of equals that in the order of devices. Beyond 256 GPUs with a port each, which no host
+// has, pairs are made one by one instead, the nearest first. Ports without carrier, or so slow that
+// no GPU gains by them, stay out. A port's rail is what is told of it, else its place among the
+// ports that serve, in the order of the GPUs that they serve: the same on hosts of one kind.
 Rails match_rails(const Machine& machine, const Paths& physical);
 Rails match_rails(const Machine& machine);
 

@@ -8,6 +8,9 @@
 namespace crosstie {
 namespace {
 
+// Readers and writers go down trees by calling themselves. Real ones end after a dozen levels.
+constexpr uint32_t kDeepest = 256;
+
 tl::unexpected<Error> broken(const Machine& machine, const Device& device, std::string_view what) {
   return fail(Code::internal, "{}: {} {}", machine.source(), device.label, what);
 }
@@ -52,6 +55,42 @@ Status check_place(const Machine& machine, uint32_t index) {
   return {};
 }
 
+Status check_depth(const Machine& machine) {
+  const auto devices = machine.devices();
+  std::vector<uint32_t> depth(devices.size(), 1);
+  for (uint32_t i = 0; i < devices.size(); i++) {
+    if (devices[i].parent != kNoDevice) depth[i] += depth[devices[i].parent];
+    if (depth[i] > kDeepest)
+      return broken(machine, devices[i], fmt::format("is nested more than {} deep", kDeepest));
+  }
+  return {};
+}
+
+// They are numbered without holes.
+Status check_hosts(const Machine& machine) {
+  const auto devices = machine.devices();
+  std::vector<bool> has_devices(devices.size());
+  uint32_t hosts = 0;
+  for (const Device& d : devices) {
+    if (d.host >= devices.size()) return broken(machine, d, "is of a host beyond the last");
+    has_devices[d.host] = true;
+    hosts = std::max(hosts, d.host + 1);
+  }
+  for (uint32_t host = 0; host < hosts; host++)
+    if (!has_devices[host])
+      return fail(Code::internal, "{}: host {} of {} has no device", machine.source(), host, hosts);
+  return {};
+}
+
+Status check_properties(const Machine& machine) {
+  for (const Device& d : machine.devices()) {
+    if (d.pcie_speed.has_value() != d.pcie_lanes.has_value())
+      return broken(machine, d, "tells one of the speed and the lanes of its PCIe link alone");
+    if (d.kind == DeviceKind::port && !d.line_rate) return broken(machine, d, "has no line rate");
+  }
+  return {};
+}
+
 Status check_identities(const Machine& machine) {
   std::set<std::string> labels;
   std::set<std::tuple<uint32_t, DeviceKind, Bdf, std::string>> addresses;
@@ -80,12 +119,43 @@ Status check_link(const Machine& machine, const Link& link) {
   return {};
 }
 
+// Ascending by ends and type, each once.
+Status check_links(const Machine& machine, std::span<const Link> links) {
+  for (const Link& link : links)
+    if (const Status right = check_link(machine, link); !right) return right;
+  const auto follows = [](const Link& one, const Link& next) {
+    return std::tie(one.a, one.b, one.type) < std::tie(next.a, next.b, next.type);
+  };
+  for (size_t i = 1; i < links.size(); i++)
+    if (!follows(links[i - 1], links[i]))
+      return broken(machine, machine.devices()[links[i].a], "has a link twice or out of order");
+  return {};
+}
+
+// A port always has a link to its NIC: what NCCL may mistake is its rate.
+Status check_nccl_links(const Machine& machine) {
+  for (const Link& link : machine.nccl_links())
+    if (link.type == LinkType::net && !link.bandwidth)
+      return broken(machine, machine.devices()[link.b], "has for NCCL a line rate that is unknown");
+  return {};
+}
+
 Status check_refusal(const Machine& machine, const Refusal& refusal) {
   const auto devices = machine.devices();
   if (refusal.a >= refusal.b || refusal.b >= devices.size() ||
       devices[refusal.a].kind != DeviceKind::gpu || devices[refusal.b].kind != DeviceKind::gpu)
     return fail(Code::internal, "{}: a refusal between devices {} and {}, which are no two GPUs",
                 machine.source(), refusal.a, refusal.b);
+  return {};
+}
+
+Status check_refusals(const Machine& machine) {
+  std::set<std::pair<uint32_t, uint32_t>> pairs;
+  for (const Refusal& refusal : machine.refusals()) {
+    if (const Status right = check_refusal(machine, refusal); !right) return right;
+    if (!pairs.emplace(refusal.a, refusal.b).second)
+      return broken(machine, machine.devices()[refusal.a], "has a refusal twice");
+  }
   return {};
 }
 
@@ -136,13 +206,12 @@ Status validate(const Machine& machine) {
     return fail(Code::internal, "{}: no NUMA node", machine.source());
   for (uint32_t i = 0; i < machine.devices().size(); i++)
     if (const Status place = check_place(machine, i); !place) return place;
-  if (const Status ids = check_identities(machine); !ids) return ids;
+  for (const auto check : {check_depth, check_hosts, check_properties, check_identities})
+    if (const Status right = check(machine); !right) return right;
   for (const auto links : {machine.links(), machine.nccl_links()})
-    for (const Link& link : links)
-      if (const Status right = check_link(machine, link); !right) return right;
-  for (const Refusal& refusal : machine.refusals())
-    if (const Status right = check_refusal(machine, refusal); !right) return right;
-  if (const Status connected = check_connected(machine); !connected) return connected;
+    if (const Status right = check_links(machine, links); !right) return right;
+  for (const auto check : {check_nccl_links, check_refusals, check_connected})
+    if (const Status right = check(machine); !right) return right;
   return check_gaps(machine);
 }
 

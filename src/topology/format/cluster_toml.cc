@@ -119,8 +119,12 @@ Result<Topology> Reader::read(const toml::table& root) {
 void Reader::expand(const toml::node& node, std::vector<std::string>& into) {
   const auto text = node.value<std::string>();
   if (!text) return mistake(node, "names of hosts must be a string, as \"node[1-4]\"");
+  if (!status_) return;
   auto expanded = expand_host_names(*text);
-  if (good(node, expanded)) std::ranges::move(*expanded, std::back_inserter(into));
+  if (!good(node, expanded)) return;
+  if (into.size() + expanded->size() > kMostHosts)
+    return mistake(node, fmt::format("more than {} hosts", kMostHosts));
+  std::ranges::move(*expanded, std::back_inserter(into));
 }
 
 std::vector<std::string> Reader::names(const toml::table& in, std::string_view key) {
@@ -133,8 +137,6 @@ std::vector<std::string> Reader::names(const toml::table& in, std::string_view k
   } else {
     expand(*node, all);
   }
-  if (status_ && all.size() > kMostHosts)
-    mistake(in, fmt::format("more than {} hosts", kMostHosts));
   return all;
 }
 
@@ -142,7 +144,10 @@ void Reader::read_hosts(const toml::table& in) {
   allow(in, "[[hosts]]", {"names", "machine", "rails", "domain", "hosts_per_domain", "overlay"});
   const size_t first = topology_.hosts.size();
   std::map<MachinePointer, MachinePointer> finished;
-  for (const std::string& name : names(in, "names")) {
+  const auto all = names(in, "names");
+  if (status_ && first + all.size() > kMostHosts)
+    return mistake(in, fmt::format("more than {} hosts in all", kMostHosts));
+  for (const std::string& name : all) {
     if (!host_.emplace(name, topology_.hosts.size()).second)
       return mistake(in, fmt::format("host {} is listed twice", name));
     const MachinePointer plain = machine_of(in, name);

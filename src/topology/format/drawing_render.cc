@@ -5,7 +5,10 @@
 #include <graphviz/gvc.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+
+#include <optional>
 
 #include "base/deadline.h"
 #include "base/handle.h"
@@ -63,7 +66,10 @@ bool write_all(int fd, std::string_view bytes) {
 }
 
 // Its output is the picture, or the error if it says so by its exit status.
-[[noreturn]] void work_as_child(int output, const std::string& text, Picture picture) {
+[[noreturn]] void work_as_child(pid_t parent, int output, const std::string& text,
+                                Picture picture) {
+  // With the parent it ends too, also if that was before it could say so.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent) ::_exit(1);
   const Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   ::dup2(nowhere.get(), STDERR_FILENO);
   const auto drawn = render(text, picture);
@@ -75,7 +81,10 @@ Result<std::string> read_until_end(int fd, Deadline deadline) {
   std::string out;
   for (;;) {
     pollfd waiting{fd, POLLIN, 0};
-    if (const int ready = ::poll(&waiting, 1, deadline.poll_ms()); ready == 0)
+    const int ready = ::poll(&waiting, 1, deadline.poll_ms());
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return fail_errno(Code::io, "Graphviz's output cannot be waited for");
+    if (ready == 0)
       return fail(Code::timeout,
                   "Graphviz takes longer than {} s; write .dot and give it to a layout for large "
                   "graphs, as sfdp",
@@ -88,9 +97,11 @@ Result<std::string> read_until_end(int fd, Deadline deadline) {
   }
 }
 
-int end_of(pid_t child) {
+// None where a caller that ignores SIGCHLD has the kernel throw it away.
+std::optional<int> end_of(pid_t child) {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return std::nullopt;
   return status;
 }
 
@@ -102,18 +113,24 @@ Result<std::string> drawing(const Topology& topology, Picture picture) {
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(Code::io, "no pipe for Graphviz");
   const Fd input(ends[0]);
   Fd output(ends[1]);
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return fail_errno(Code::io, "no process for Graphviz");
-  if (child == 0) work_as_child(output.get(), text, picture);
+  if (child == 0) work_as_child(parent, output.get(), text, picture);
   output.reset();
   auto drawn = read_until_end(input.get(), Deadline(kLongest));
   if (!drawn) ::kill(child, SIGKILL);
-  const int status = end_of(child);
+  const auto status = end_of(child);
   if (!drawn) return drawn;
-  if (WIFSIGNALED(status))
+  if (!status)
+    return fail(Code::unsupported,
+                "whether Graphviz did well is not known, as SIGCHLD is ignored; write .dot and run "
+                "dot -T{}",
+                name(picture));
+  if (WIFSIGNALED(*status))
     return fail(Code::unsupported, "Graphviz was ended by signal {}; write .dot and run dot -T{}",
-                WTERMSIG(status), name(picture));
-  if (WEXITSTATUS(status) != 0) return fail(Code::unsupported, "{}", *drawn);
+                WTERMSIG(*status), name(picture));
+  if (WEXITSTATUS(*status) != 0) return fail(Code::unsupported, "{}", *drawn);
   return drawn;
 }
 

@@ -273,20 +273,22 @@ uint32_t Reader::end_of(uint32_t object) const {
 void Reader::read_matrix(const HwlocMatrix& matrix) {
   const size_t count = matrix.objects.size();
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> widest;
+  bool astray = false;
   for (size_t a = 0; a < count; a++)
     for (size_t b = 0; b < count; b++) {
       const uint32_t from = end_of(matrix.objects[a]), to = end_of(matrix.objects[b]);
       const uint64_t value = matrix.values[a * count + b];
       if (value == 0 || a == b) continue;
       if (from == kNoDevice || to == kNoDevice) {
-        builder_.gap(matrix.name, "tells of an end that is no GPU nor CPU of the file",
-                     "no such link");
+        astray = true;
         continue;
       }
       if (from == to) continue;  // partitions of one GPU
       uint64_t& best = widest[std::minmax(from, to)];
       best = std::max(best, value);
     }
+  if (astray)
+    builder_.gap(matrix.name, "tells of an end that is no GPU nor CPU of the file", "no such link");
   for (const auto& [ends, megabytes] : widest)
     link(ends.first, ends.second, megabytes, matrix.name == "NVLinkBandwidth");
 }

@@ -194,11 +194,17 @@ class Reader {
 
   // Of one host's devices, in their order.
   Unit read_unit(const Value& from, size_t host_machine) const {
+    allow(from, {"device", "identity", "node_guid", "lid", "gids", "fabric", "attributes"});
+    allow(from.at("identity"), {"uuid", "guid"});
     const auto [machine, index] = device(from.at("device"));
     if (machine != host_machine) from.wrong("is of a device of another machine");
     Device facts;
     read_facts(from, facts);
-    return take_unit(index, facts);
+    Unit unit = take_unit(index, facts);
+    if (!facts.attributes.empty())
+      from.wrong(fmt::format("has \"{}\", which is no attribute of one host alone",
+                             printable(facts.attributes.begin()->first)));
+    return unit;
   }
 
   const Value& root_;

@@ -3,6 +3,7 @@
 // devices. Its "NIC" is a port here, as each port of a card is a function of its own there too.
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/printable.h"
 #include "topology/format/formats.h"
@@ -100,7 +101,7 @@ class Matrix {
       rows.push_back({title(i)});
       for (const uint32_t to : all) {
         rows.back().push_back(word_between(all[i], to));
-        used_.push_back(stem(rows.back().back()));
+        used_.insert(stem(rows.back().back()));
       }
       if (i < gpus_.size()) add_affinity(all[i], rows.back());
     }
@@ -188,8 +189,7 @@ class Matrix {
   std::string legend() const {
     std::string out = "\nLegend:\n";
     for (const auto& [word, text] : kLegend)
-      if (std::ranges::find(used_, word) != used_.end())
-        out += fmt::format("  {:<6} = {}\n", word, text);
+      if (used_.contains(word)) out += fmt::format("  {:<6} = {}\n", word, text);
     if (!gpus_.empty()) out += "\nGPU Legend:\n";
     for (size_t i = 0; i < gpus_.size(); i++) out += entry(i, gpus_[i]);
     if (!ports_.empty()) out += "\nNIC Legend:\n";
@@ -209,7 +209,7 @@ class Matrix {
   Paths paths_;
   std::vector<uint32_t> gpus_, ports_;
   std::vector<std::vector<const Link*>> links_of_;
-  std::vector<std::string> used_;
+  std::set<std::string, std::less<>> used_;
 };
 
 }  // namespace

@@ -79,6 +79,11 @@ bool is_nic(const HwlocObject& function) {
 
 }  // namespace
 
+struct HwlocDevices::Package {
+  uint32_t object;
+  Bitmap cpus;
+};
+
 HwlocDevices::HwlocDevices(const HwlocTree& tree, HwlocAside& aside, Builder& builder)
     : tree_(tree),
       aside_(aside),
@@ -113,8 +118,12 @@ void HwlocDevices::see() {
 }
 
 void HwlocDevices::see_cpus() {
+  std::vector<Package> packages;
   for (uint32_t i = 0; i < tree_.objects.size(); i++)
-    if (tree_.objects[i].type == HwlocType::numa && tree_.objects[i].number) see_node(i);
+    if (tree_.objects[i].type == HwlocType::package)
+      packages.push_back({i, bitmap(tree_.objects[i].cpuset)});
+  for (uint32_t i = 0; i < tree_.objects.size(); i++)
+    if (tree_.objects[i].type == HwlocType::numa && tree_.objects[i].number) see_node(i, packages);
   if (numa_.empty() && tree_.version == 1) see_only_node();
 }
 
@@ -133,7 +142,7 @@ void HwlocDevices::see_only_node() {
   numa_[0] = builder_.see(node);
 }
 
-void HwlocDevices::see_node(uint32_t object) {
+void HwlocDevices::see_node(uint32_t object, std::span<const Package> all) {
   const HwlocObject& numa = tree_.objects[object];
   const Bitmap cpus = bitmap(numa.cpuset);
   // Memory alone (CXL, the memory of a Grace Hopper GPU) is no place that devices sit by.
@@ -142,12 +151,10 @@ void HwlocDevices::see_node(uint32_t object) {
   node.identity.number = numa.number;
   std::vector<uint32_t> packages;
   bool within = false;
-  for (uint32_t i = 0; i < tree_.objects.size(); i++) {
-    if (tree_.objects[i].type != HwlocType::package) continue;
-    const Bitmap its = bitmap(tree_.objects[i].cpuset);
-    if (!hwloc_bitmap_intersects(cpus.get(), its.get())) continue;
-    packages.push_back(i);
-    within = hwloc_bitmap_isincluded(cpus.get(), its.get());
+  for (const Package& package : all) {
+    if (!hwloc_bitmap_intersects(cpus.get(), package.cpus.get())) continue;
+    packages.push_back(package.object);
+    within = hwloc_bitmap_isincluded(cpus.get(), package.cpus.get());
   }
   if (packages.size() == 1 && within) node.parent = see_package(packages[0]);
   if (!packages.empty()) node.cpu = cpu_model(tree_.objects[packages[0]]);
@@ -304,8 +311,14 @@ uint32_t HwlocDevices::switch_of(uint32_t bridge) {
   return devices_[bridge];
 }
 
-uint32_t HwlocDevices::numa_of(uint32_t object) const {
+uint32_t HwlocDevices::numa_of(uint32_t object) {
   if (object == kNoDevice) return kNoDevice;
+  const auto [known, is_new] = near_.emplace(object, kNoDevice);
+  if (is_new) known->second = only_numa_of(object);
+  return known->second;
+}
+
+uint32_t HwlocDevices::only_numa_of(uint32_t object) const {
   const Bitmap near = bitmap(tree_.objects[object].nodeset);
   uint32_t found = kNoDevice;
   for (const auto& [number, index] : numa_) {

@@ -2,6 +2,8 @@
 // From what hwloc tells to sightings: CPUs, and the GPUs, NICs and switches on PCI. Shared by the
 // live probe, which asks sysfs and the drivers for the rest, and by files of hwloc.
 #pragma once
+#include <span>
+
 #include "topology/builder.h"
 #include "topology/probe/hwloc_tree.h"
 
@@ -41,7 +43,8 @@ class HwlocDevices {
 
   void see_cpus();
   void see_only_node();
-  void see_node(uint32_t object);
+  struct Package;
+  void see_node(uint32_t object, std::span<const Package> packages);
   uint32_t see_package(uint32_t node);
   Property<CpuModel> cpu_model(const HwlocObject& package) const;
   void see_pci();
@@ -54,7 +57,8 @@ class HwlocDevices {
   uint32_t physical_beside(uint32_t object) const;
   uint32_t container_of(uint32_t object);
   uint32_t switch_of(uint32_t bridge);
-  uint32_t numa_of(uint32_t object) const;
+  uint32_t numa_of(uint32_t object);
+  uint32_t only_numa_of(uint32_t object) const;
   void count_levels();
   bool has_os_device(uint32_t function) const { return os_devices_[function] > 0; }
 
@@ -67,6 +71,7 @@ class HwlocDevices {
   std::vector<int> os_devices_;        // by object: how many there are of it
   std::map<Bdf, uint32_t> functions_;  // objects
   std::map<uint32_t, uint32_t> physical_;  // of virtual functions, both objects
+  std::map<uint32_t, uint32_t> near_;      // by object that was asked for: its only NUMA node
 };
 
 }  // namespace crosstie::probe

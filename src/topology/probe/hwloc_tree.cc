@@ -15,6 +15,8 @@ using pugi::xml_node;
 constexpr int kDeepest = 128;
 // Between as many ends matrices are told; an NVLink domain has 72 GPUs.
 constexpr size_t kMostEnds = 1024;
+// As of every machine. Each is compared with each package.
+constexpr ptrdiff_t kMostNumaNodes = 256;
 
 template <class T>
 std::optional<T> number(std::string_view text) {
@@ -160,6 +162,8 @@ Result<HwlocTree> Parser::parse(const xml_node& root) {
   const xml_node machine = root.child("object");
   if (!machine) return fail(Code::invalid, "is an hwloc topology without an object in it");
   if (const Status right = read_object(machine, kNoDevice, 0); !right) return pass(right);
+  if (std::ranges::count(tree_.objects, HwlocType::numa, &HwlocObject::type) > kMostNumaNodes)
+    return fail(Code::unsupported, "more than {} NUMA nodes", kMostNumaNodes);
   tree_.infos = tree_.objects[0].infos;
   for (const xml_node& info : root.children("info"))  // since hwloc 3
     tree_.infos.emplace(info.attribute("name").value(), info.attribute("value").value());

@@ -171,7 +171,8 @@ void RdmaPorts::see_device(ibv_device* device) {
                         "the RDMA device cannot be opened; /dev/infiniband may be out of reach");
   if (attributes.node_guid != 0)
     builder_.merge(nic, {.node_guid = known(be64toh(attributes.node_guid), kDriver)});
-  for (uint8_t i = 1; i <= attributes.phys_port_cnt; i++) see_port(open.get(), nic, name, i);
+  for (unsigned i = 1; i <= attributes.phys_port_cnt; i++)
+    see_port(open.get(), nic, name, static_cast<uint8_t>(i));
 }
 
 void RdmaPorts::see_port(ibv_context* context, uint32_t nic, const std::string& name,

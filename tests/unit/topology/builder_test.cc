@@ -60,6 +60,31 @@ Test(builder, partitions_of_a_gpu_share_its_address_and_stay_apart) {
   cr_assert(built(std::move(builder)).count(DeviceKind::gpu) == 2);
 }
 
+// Its link is the whole GPU's, above a bridge so slow that what is beneath it is looked at.
+Test(builder, a_partition_that_tells_half_of_a_pcie_link_is_as_one_that_tells_none) {
+  Builder builder("host", "test");
+  Device bridge = on_bus(DeviceKind::pci_switch, 1, builder.see(numa(0)));
+  bridge.pcie_speed->value = 2.5;
+  const uint32_t whole = builder.see(on_bus(DeviceKind::gpu, 2, builder.see(bridge)));
+  Device part = on_bus(DeviceKind::gpu, 3, whole);
+  part.pcie_lanes.reset();
+  builder.see(part);
+  const Machine m = built(std::move(builder));
+  cr_assert(!find(m, "gpu1")->pcie_speed);
+  cr_assert(has_gap(m, "gpu1", "speed and width"));
+}
+
+Test(builder, two_gpus_are_refused_once_whichever_tells) {
+  Builder builder("host", "test");
+  const uint32_t node = builder.see(numa(0));
+  const uint32_t a = builder.see(on_bus(DeviceKind::gpu, 1, node));
+  const uint32_t b = builder.see(on_bus(DeviceKind::gpu, 2, node));
+  builder.refuse(b, a, "one");
+  builder.refuse(a, b, "other");
+  const Machine m = built(std::move(builder));
+  cr_assert(m.refusals().size() == 1 && m.refusals()[0].why == "one");
+}
+
 Test(builder, nics_that_share_one_guid_stay_apart) {
   Builder builder("host", "test");
   const uint32_t node = builder.see(numa(0));

@@ -88,6 +88,9 @@ Test(cluster_toml, a_mistake_is_an_error_that_names_its_line) {
   expect_error("[[hosts]]\nnames = \"a\"\nmachine = \"2x dgx-h100\"", "is 2 hosts");
   expect_error("[[hosts]]\nnames = \"a\"\nmachine = \"pod.cluster.toml\"", "no key 'hosts'");
   expect_error("[[hosts]]\nnames = \"a\"\nmachine = {}", "a table [cpu] is needed");
+  expect_error("[[hosts]]\nnames = [\"a[1-1000000]\", \"b[1-1000000]\"]\nmachine = \"dgx-h100\"",
+               "more than 1048576 hosts");
+  expect_error(hosts("a") + hosts("b[1-1048576]"), "more than 1048576 hosts in all");
   expect_error(hosts("a", "rail = []"), "no key 'rail'; it has names, machine, rails");
   expect_error(hosts("a", "rails = [\"mlx5_1\"]"), "line 4: dgx-h100 has no port 'mlx5_1'");
   expect_error(hosts("a", "rails = [\"mlx5_0\", \"mlx5_0\"]"), "on rail 0 already");

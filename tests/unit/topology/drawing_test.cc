@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
 
+#include <csignal>
+
 #include "machines.h"
 #include "topology/builder.h"
 #include "topology/format/drawing_dot.h"
@@ -138,4 +140,11 @@ Test(drawing, without_fonts_says_nothing_and_draws) {
   const std::string svg = drawn(one("dgx-h100"), Picture::svg);
   cr_assert(svg.empty() || svg.find("gpu7") != std::string::npos);
   cr_assert_stderr_eq_str("");
+}
+
+// The kernel then tells nobody how the child ended: text of an error is no picture.
+Test(drawing, of_which_nobody_knows_how_it_ended_is_an_error) {
+  std::signal(SIGCHLD, SIG_IGN);
+  const auto out = drawing(one("dgx-h100"), Picture::svg);
+  cr_assert(!out, "%s", out->c_str());
 }

@@ -43,4 +43,8 @@ Test(host_names, no_list_is_longer_than_any_cluster) {
   expect_error("n[0-99999999999999999]", "more than");
   expect_error("n[0-9999][0-9999]", "more than");
   expect_error("n[99999999999999999999]", "neither a number");
+  expect_error(std::string(60000, 'n') + "[0-999]", "more than 253 letters");
+  expect_error("n[1-2]" + std::string(252, 'n'), "more than 253 letters");
+  expect("n[1-2]" + std::string(251, 'n'),
+         {"n1" + std::string(251, 'n'), "n2" + std::string(251, 'n')});
 }

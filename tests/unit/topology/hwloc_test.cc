@@ -187,6 +187,9 @@ Test(hwloc, what_is_no_topology_is_an_error) {
   std::string deep;
   for (int i = 0; i < 200; i++) deep = object("type=\"Group\"", deep);
   says(host(deep), "deeper");
+  std::string nodes;
+  for (int i = 0; i < 257; i++) nodes += package(i, "0xf", "0x1", "");
+  says(host(nodes), "more than 256 NUMA nodes");
 }
 
 Test(hwloc, link_speeds_are_split_into_rate_and_width) {

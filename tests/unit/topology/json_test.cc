@@ -141,3 +141,34 @@ Test(json, deep_nesting_is_refused) {
   cr_expect(
       !read_json("{\"schema\": " + std::string(100000, '[') + std::string(100000, ']') + "}"));
 }
+
+Test(json, what_is_not_a_hosts_own_is_no_fact_of_its_units) {
+  Topology topology = with_every_field();
+  topology.hosts[0].units = {{.device = 1, .uuid = "GPU-2"}};
+  const std::string text = json_text(topology);
+  cr_assert(read_json(text).has_value());
+  const auto expect = [&](const char* more, const char* about) {
+    const std::string error =
+        error_of(text, "\"device\": 1,", fmt::format("\"device\": 1, {},", more));
+    cr_expect(error.find(about) != std::string::npos, "%s", error.c_str());
+  };
+  expect("\"mtu_bytes\": {\"value\": 1500, \"from\": \"file\"}", "mtu_bytes");
+  expect("\"uuid\": \"GPU-3\"", "\"uuid\"");
+  expect("\"attributes\": {\"net.maxconn\": \"1\"}", "net.maxconn");
+}
+
+// What is written again calls itself for each level.
+Test(json, devices_nested_without_end_are_refused) {
+  Machine::Parts parts = with_every_field().hosts[0].machine->parts();
+  for (uint32_t i = 0; i < 60000; i++) {
+    const auto next = static_cast<uint32_t>(parts.devices.size());
+    Device d{.kind = DeviceKind::pci_switch, .parent = i == 0 ? 0 : next - 1};
+    d.label = fmt::format("nested{}", i);
+    parts.devices.push_back(d);
+    parts.links.push_back(
+        {d.parent, next, LinkType::pci, 1, known(gigabytes(1), Provenance::file)});
+  }
+  const auto read = read_json(json_text(single_host(Machine(std::move(parts)))));
+  cr_assert(!read && read.error().text.find("nested more than") != std::string::npos, "%s",
+            read ? "" : read.error().text.c_str());
+}

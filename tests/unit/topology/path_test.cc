@@ -155,3 +155,40 @@ Test(path, a_machine_of_unknown_numa_nodes_hangs_together) {
         cr_expect(paths.between(nth(machine, from, i % 2), nth(machine, to, i / 2)).type !=
                   PathClass::dis);
 }
+
+namespace {
+
+// As many GPUs and NICs on one CPU.
+Machine crowd(int count) {
+  std::string inside;
+  for (int i = 0; i < count; i++) {
+    const auto function = [&](int bus, const char* kind, const std::string& inner) {
+      return fmt::format(
+          "<pci busid=\"{:04x}:{:02x}:00.0\" class=\"{}\" link_speed=\"32.0 GT/s PCIe\" "
+          "link_width=\"16\">{}</pci>",
+          bus, i % 256, kind, inner);
+    };
+    inside += function(i / 256, "0x030200", fmt::format("<gpu dev=\"{}\" sm=\"90\"/>", i));
+    inside += function(16 + i / 256, "0x020700",
+                       fmt::format("<nic><net name=\"mlx5_{}\" dev=\"{}\" speed=\"400000\" "
+                                   "port=\"1\"/></nic>",
+                                   i, i));
+  }
+  return xml(cpu(0, "GenuineIntel", inside));
+}
+
+}  // namespace
+
+// What each port's GPU is was sought once for each GPU, and each GPU's CPU for each pair.
+Test(path, of_a_crowded_host_are_found_soon, .timeout = 60) {
+  const Machine machine = crowd(300);
+  const Paths paths(machine, Paths::View::nccl);
+  cr_assert(paths.between(nth(machine, kGpu, 0), nth(machine, kPort, 299)).type == PathClass::phb);
+}
+
+Test(path, a_machine_too_large_for_paths_is_told_apart) {
+  cr_assert(paths_fit(known("dgx-h100")).has_value());
+  const Status fits = paths_fit(crowd(2000));
+  cr_assert(!fits && fits.error().text.find("6001 devices, of them 4001") != std::string::npos,
+            "%s", fits ? "" : fits.error().text.c_str());
+}

@@ -234,3 +234,58 @@ Test(rails, no_other_matching_is_better) {
               rails.gpus.front().ports.size() == rails.gpus.back().ports.size());
   }
 }
+
+namespace {
+
+// Switches with so many GPUs and 400 Gb/s ports behind each, as no host has.
+Machine huge(uint32_t switches, uint32_t gpus, uint32_t ports) {
+  Builder builder("huge", "test");
+  const uint32_t numa = builder.see({.kind = DeviceKind::numa, .identity = {.number = 0}});
+  uint32_t next = 0;
+  const auto see = [&](DeviceKind kind, uint32_t above) {
+    Device d = on_pci(kind, "", static_cast<uint8_t>(next % 256), above);
+    d.identity.bdf->domain = next++ / 256;
+    return builder.see(d);
+  };
+  for (uint32_t i = 0; i < switches; i++) {
+    const uint32_t above = see(DeviceKind::pci_switch, numa);
+    for (uint32_t n = 0; n < gpus; n++) see(DeviceKind::gpu, above);
+    for (uint32_t n = 0; n < ports; n++) {
+      Device port{.kind = DeviceKind::port, .parent = see(DeviceKind::nic, above)};
+      port.line_rate = known(gigabits(400), Provenance::file);
+      builder.see(port);
+    }
+  }
+  auto machine = std::move(builder).build();
+  cr_assert(machine.has_value(), "%s", machine ? "" : machine.error().text.c_str());
+  return std::move(*machine);
+}
+
+}  // namespace
+
+// The best matching would take minutes.
+Test(rails, in_a_huge_host_the_nearest_are_paired_first, .timeout = 60) {
+  const Machine machine = huge(800, 1, 1);
+  const Paths paths(machine, Paths::View::physical);
+  const Rails rails = match_rails(machine, paths);
+  cr_assert(!rails.best);
+  for (const Rails::Gpu& gpu : rails.gpus) {
+    cr_assert(gpu.ports.size() == 1);
+    cr_assert(paths.between(gpu.device, gpu.ports[0]).type == PathClass::pix);
+  }
+  for (const Rails::Port& port : rails.ports) cr_assert(port.gpus.size() == 1);
+}
+
+Test(rails, in_a_huge_host_few_ports_are_shared_evenly, .timeout = 60) {
+  const Rails rails = match_rails(huge(100, 9, 1));
+  cr_assert(!rails.best);
+  for (const Rails::Port& port : rails.ports) cr_assert(port.gpus.size() == 9);
+}
+
+Test(rails, a_gpu_takes_no_more_ports_than_add_something, .timeout = 60) {
+  const Machine machine = huge(1, 1, 2000);
+  const Rails rails = match_rails(machine);
+  cr_assert(rails.best);
+  cr_assert(rails.gpus[0].ports.size() == 11, "%zu", rails.gpus[0].ports.size());
+  cr_assert(rails.ports.back().idle == "its GPUs gain nothing by more ports");
+}

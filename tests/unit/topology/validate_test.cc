@@ -2,6 +2,8 @@
 // Each promise of a Machine, broken once.
 #include <criterion/criterion.h>
 
+#include <algorithm>
+
 #include "machines.h"
 #include "one_host.h"
 #include "topology/format/formats.h"
@@ -105,4 +107,82 @@ Test(validate, there_are_no_islands) {
   auto p = parts();
   std::erase_if(p.links, [](const Link& link) { return link.type == LinkType::net; });
   expect_broken(p, "linked to nothing");
+}
+
+Test(validate, devices_are_nested_so_deep_and_no_deeper) {
+  auto p = parts();
+  const auto nest = [&](uint32_t times) {
+    for (; times > 0; times--) {
+      const auto next = static_cast<uint32_t>(p.devices.size());
+      Device d{.kind = DeviceKind::pci_switch, .parent = next - 1};
+      d.label = fmt::format("nested{}", next);
+      if (p.devices.back().kind != DeviceKind::pci_switch) d.parent = first(p, DeviceKind::numa);
+      p.links.push_back({d.parent, next, LinkType::pci, 1, known(gigabytes(1), Provenance::file)});
+      p.devices.push_back(d);
+    }
+    std::ranges::sort(p.links, {}, [](const Link& l) { return std::tuple(l.a, l.b, l.type); });
+  };
+  nest(255);
+  cr_assert(validate(Machine(p)).has_value());
+  nest(1);
+  expect_broken(p, "nested");
+}
+
+Test(validate, hosts_are_numbered_without_holes) {
+  auto p = parts();
+  p.devices.back().host = 1;
+  cr_assert(validate(Machine(p)).has_value());
+  p.devices.back().host = 2;
+  expect_broken(p, "host 1 of 3");
+  p.devices.back().host = UINT32_MAX;
+  expect_broken(p, "beyond");
+}
+
+Test(validate, a_pcie_link_tells_speed_and_lanes_or_neither) {
+  auto p = parts();
+  Device& gpu = p.devices[first(p, DeviceKind::gpu)];
+  gpu.pcie_lanes.reset();
+  expect_broken(p, "alone");
+  gpu.pcie_speed.reset();
+  cr_assert(validate(Machine(p)).has_value());
+}
+
+Test(validate, a_port_has_a_line_rate) {
+  auto p = parts();
+  p.devices[first(p, DeviceKind::port)].line_rate.reset();
+  expect_broken(p, "no line rate");
+}
+
+Test(validate, links_ascend_and_come_once) {
+  auto p = parts();
+  std::swap(p.links[0], p.links[1]);
+  expect_broken(p, "out of order");
+  p.links[0] = p.links[1];
+  expect_broken(p, "twice");
+}
+
+Test(validate, what_nccl_takes_of_links_is_right_too) {
+  auto p = parts();
+  const uint32_t port = first(p, DeviceKind::port);
+  p.nccl_links = {{p.devices[port].parent, port, LinkType::net, 1, {}}};
+  expect_broken(p, "line rate that is unknown");
+  p.nccl_links[0].bandwidth = known(gigabits(1), Provenance::file);
+  cr_assert(validate(Machine(p)).has_value());
+  p.nccl_links.push_back(p.nccl_links[0]);
+  expect_broken(p, "twice");
+  p.nccl_links = {{0, 1000, LinkType::nvlink, 1, {}}};
+  expect_broken(p, "1000");
+}
+
+Test(validate, two_gpus_are_refused_once) {
+  auto p = parts();
+  std::vector<uint32_t> gpus;
+  for (uint32_t i = 0; i < p.devices.size(); i++)
+    if (p.devices[i].kind == DeviceKind::gpu) gpus.push_back(i);
+  p.refusals = {{gpus[0], gpus[1], "one"}};
+  cr_assert(validate(Machine(p)).has_value());
+  p.refusals.push_back({gpus[0], gpus[1], "other"});
+  expect_broken(p, "refusal twice");
+  p.refusals = {{0, gpus[1], "no GPU"}};
+  expect_broken(p, "no two GPUs");
 }

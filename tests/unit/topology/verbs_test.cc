@@ -138,6 +138,15 @@ Test(verbs, holes_in_the_table_of_gids_are_skipped) {
   cr_assert(find(m, "mlx5_0")->link_layer->value == "Ethernet");
 }
 
+Test(verbs, a_device_of_as_many_ports_as_can_be_told_is_looked_at_to_the_last, .timeout = 60) {
+  Host host;
+  host.verbs.query_device = [](ibv_context*, ibv_device_attr* attributes) {
+    attributes->phys_port_cnt = 255;
+    return 0;
+  };
+  cr_assert(host.look().count(DeviceKind::port) == 2 * 255);
+}
+
 Test(verbs, rates_beyond_eight_bits_are_read) {
   Host host;
   host.verbs.open_device = open_extended;
