@@ -8,7 +8,8 @@ namespace crosstie {
 namespace {
 
 // Under which a device can be found again. A port is known within its NIC only: names of ports
-// repeat in files that list them under every CPU.
+// repeat in files that list them under every CPU. So is a numbered partition within its GPU, whose
+// address it shares.
 std::vector<std::string> keys_of(const Device& d) {
   const std::string_view kind = name(d.kind);
   const Identity& id = d.identity;
@@ -16,6 +17,10 @@ std::vector<std::string> keys_of(const Device& d) {
     return {fmt::format("port {} {} {}", d.parent, id.name, id.number.value_or(0))};
   std::vector<std::string> keys;
   if (!id.uuid.empty()) keys.push_back(fmt::format("uuid {}", id.uuid));
+  if (d.kind == DeviceKind::gpu && id.number) {
+    keys.push_back(fmt::format("part {} of {}", *id.number, d.parent));
+    return keys;
+  }
   if (id.bdf) keys.push_back(fmt::format("{} at {} of {}", kind, to_text(*id.bdf), d.host));
   if (id.number) keys.push_back(fmt::format("{} number {} of {}", kind, *id.number, d.host));
   if (!id.name.empty()) keys.push_back(fmt::format("{} named {} of {}", kind, id.name, d.host));

@@ -32,7 +32,10 @@ Bare strip(const MachinePointer& machine) {
     if (Unit unit = take_unit(i, parts.devices[i]); !is_empty(unit))
       units.push_back(std::move(unit));
   if (units.empty()) return {machine, {}};
-  return {std::make_shared<const Machine>(std::move(parts)), std::move(units)};
+  Machine bare(std::move(parts));
+  // What nothing but a UUID tells apart keeps it.
+  if (!validate(bare)) return {machine, {}};
+  return {std::make_shared<const Machine>(std::move(bare)), std::move(units)};
 }
 
 // The host's Machine with what is its alone.

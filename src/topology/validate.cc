@@ -54,15 +54,19 @@ Status check_place(const Machine& machine, uint32_t index) {
 
 Status check_identities(const Machine& machine) {
   std::set<std::string> labels;
-  std::set<std::tuple<uint32_t, DeviceKind, Bdf, std::string>> addresses;
+  std::set<std::tuple<uint32_t, DeviceKind, Bdf, std::string, std::optional<uint32_t>>> addresses;
   std::set<std::tuple<uint32_t, DeviceKind, uint32_t>> numbers;
   for (const Device& d : machine.devices()) {
     if (d.label.empty() || !labels.insert(d.label).second)
       return broken(machine, d, "has no label of its own");
     if (d.identity.bdf &&
-        !addresses.emplace(d.host, d.kind, *d.identity.bdf, d.identity.uuid).second)
+        !addresses
+             .emplace(d.host, d.kind, *d.identity.bdf, d.identity.uuid,
+                      d.kind == DeviceKind::gpu ? d.identity.number : std::nullopt)
+             .second)
       return broken(machine, d, "shares the identity of another device");
-    const bool numbered = d.identity.number && d.kind != DeviceKind::port;
+    const bool numbered =
+        d.identity.number && d.kind != DeviceKind::port && d.kind != DeviceKind::gpu;
     if (numbered && !numbers.emplace(d.host, d.kind, *d.identity.number).second)
       return broken(machine, d, "shares the number of another");
   }

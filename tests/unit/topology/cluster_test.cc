@@ -51,6 +51,22 @@ const std::string kFabric = "3143b15b-c2cd-192b-28cc-9b5473fb5b93";
 constexpr uint64_t kGuid = 0xa088c2030051a100;
 
 }  // namespace
+// A host of one GPU in partitions.
+Topology partitioned(const std::string& name, bool numbered) {
+  Builder builder(name, name + ".xml");
+  const uint32_t numa = builder.see({.kind = DeviceKind::numa, .identity = {.number = 0}});
+  Device gpu{.kind = DeviceKind::gpu, .parent = numa};
+  gpu.identity = {.bdf = Bdf{0, 0x10, 0, 0}, .uuid = "GPU-" + name};
+  const uint32_t whole = builder.see(gpu);
+  for (uint32_t slot = 0; slot < 2; slot++) {
+    gpu.parent = whole;
+    gpu.identity.uuid = fmt::format("MIG-{}-{}", name, slot);
+    if (numbered) gpu.identity.number = slot;
+    builder.see(gpu);
+  }
+  return single_host(*std::move(builder).build());
+}
+
 
 Test(cluster, hosts_that_differ_in_identity_alone_share_a_machine_and_keep_what_is_theirs) {
   const Topology both = merge({host("a", {.uuid = "GPU-a", .guid = kGuid}),
@@ -130,4 +146,18 @@ Test(cluster, leaves_of_one_name_are_one) {
   const Topology both = merge({a, b});
   cr_assert(both.leaves.size() == 2);
   cr_assert(both.hosts[0].leaves[0] == 1 && both.hosts[1].leaves[0] == 1);
+}
+
+Test(cluster, partitions_are_told_apart_by_their_place_once_their_uuids_are_the_hosts) {
+  for (const bool numbered : {true, false}) {
+    const Topology both = merge({partitioned("a", numbered), partitioned("b", numbered)});
+    cr_assert((both.hosts[0].machine == both.hosts[1].machine) == numbered);
+    for (const Host& h : both.hosts) cr_assert(h.machine->count(DeviceKind::gpu) == 2);
+    const auto again = read_json(json_text(both));
+    cr_assert(again.has_value(), "%s", again ? "" : again.error().text.c_str());
+    cr_assert(again->hosts[1].units == both.hosts[1].units);
+    const Topology once_more = merge({both, *again, partitioned("b", numbered)});
+    cr_assert(once_more.hosts.size() == 2);
+    cr_assert(once_more.hosts[1].machine->count(DeviceKind::gpu) == 2);
+  }
 }
