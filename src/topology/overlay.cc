@@ -211,6 +211,11 @@ void Laying::link_gpus(const std::vector<uint32_t>& seen) {
     for (const uint32_t gpu : bare) builder_.link(gpu, hub, {LinkType::nvlink, count});
   }
 }
+  const Overlay::Correction* const card =
+      device->parent == kNoDevice ? nullptr : correction(machine_.devices()[device->parent]);
+  const bool has_rate = device->kind == DeviceKind::port && card != nullptr && card->line_rate;
+  if (gap.missing.starts_with("tells ") && (has_rate || device->kind == DeviceKind::pci_switch))
+    return true;
 
 Result<Overlaid> Laying::run() {
   find_devices();
@@ -233,3 +238,4 @@ Result<Overlaid> lay_over(const Machine& machine, const Overlay& overlay) {
 }
 
 }  // namespace crosstie
+  builder_.share_nvswitches(machine_.hosts_in_domain());
