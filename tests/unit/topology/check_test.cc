@@ -264,3 +264,39 @@ Test(check, the_worst_comes_first) {
     cr_assert(findings[i - 1].severity <= findings[i].severity);
   cr_assert(findings[0].check == "pcie-width");
 }
+
+Test(check, infiniband_and_ethernet_have_mtus_of_their_own) {
+  Plan plan = usual_plan();
+  plan.edit = [](Device& d) {
+    if (d.kind != DeviceKind::port) return;
+    const bool ethernet = d.label == "mlx5_7" || d.label == "mlx5_6";
+    d.link_layer = known(std::string(ethernet ? "Ethernet" : "InfiniBand"), kDriver);
+    d.mtu = known(ethernet ? 1024 : 4096, kDriver);
+  };
+  const auto findings = checked(plan);
+  cr_assert(find(findings, "mtu") == nullptr, "%s", text(findings).c_str());
+}
+
+namespace {
+
+Machine of_mtus(int first, int others) {
+  Plan plan = usual_plan();
+  plan.edit = [=](Device& d) {
+    if (d.kind != DeviceKind::port) return;
+    d.mtu = known(d.label == "mlx5_0" ? first : others, kDriver);
+  };
+  return plan.build();
+}
+
+}  // namespace
+
+Test(check, every_host_of_uneven_mtus_is_told_and_hosts_of_other_mtus_than_the_rest) {
+  const auto findings = check(
+      cluster({of_mtus(1024, 4096), of_mtus(2048, 4096), of_mtus(4096, 4096), of_mtus(1024, 1024)},
+              {0, 1, 2, 3}));
+  std::map<std::string, int> told;
+  for (const Finding& f : findings)
+    if (f.check == "mtu") told[f.host]++;
+  cr_assert(told == (std::map<std::string, int>{{"a0", 2}, {"a1", 2}, {"a2", 1}, {"a3", 1}}), "%s",
+            text(findings).c_str());
+}
