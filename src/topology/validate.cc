@@ -150,9 +150,22 @@ Status validate(const Machine& machine) {
   return check_gaps(machine);
 }
 
+namespace {
+
+// An idle GPU slows its link, so that the present speed tells the hour and not the kind.
+bool alike(const Device& a, const Device& b) {
+  if (a.kind != DeviceKind::gpu || a.pcie_speed_now == b.pcie_speed_now) return a == b;
+  Device same = a;
+  same.pcie_speed_now = b.pcie_speed_now;
+  return same == b;
+}
+
+}  // namespace
+
 bool same_kind(const Machine& a, const Machine& b) {
-  return std::ranges::equal(a.devices(), b.devices()) && std::ranges::equal(a.links(), b.links()) &&
-         std::ranges::equal(a.gaps(), b.gaps()) && std::ranges::equal(a.refusals(), b.refusals()) &&
+  return std::ranges::equal(a.devices(), b.devices(), alike) &&
+         std::ranges::equal(a.links(), b.links()) && std::ranges::equal(a.gaps(), b.gaps()) &&
+         std::ranges::equal(a.refusals(), b.refusals()) &&
          std::ranges::equal(a.nccl_links(), b.nccl_links()) &&
          a.hosts_in_domain() == b.hosts_in_domain();
 }

@@ -20,6 +20,8 @@ struct Facts {
   std::string fabric{};
   int lanes = 16;
   bool second_gpu = false;
+  double gpu_speed_now = 32.0;
+  bool all_tell_fabric = true;
 };
 
 // A host of one GPU on an NVSwitch, and one NIC.
@@ -34,7 +36,8 @@ Topology host(const std::string& name, const Facts& facts) {
     gpu.compute_capability = known(90, Provenance::driver);
     gpu.pcie_speed = known(32.0, Provenance::measured);
     gpu.pcie_lanes = known(facts.lanes, Provenance::measured);
-    if (!facts.fabric.empty())
+    gpu.pcie_speed_now = known(facts.gpu_speed_now, Provenance::driver);
+    if (!facts.fabric.empty() && (i == 0 || facts.all_tell_fabric))
       gpu.fabric = known(FabricClique{facts.fabric, 1}, Provenance::driver);
     builder.link(builder.see(gpu), hub, {LinkType::nvlink, 18});
   }
@@ -48,9 +51,6 @@ Topology host(const std::string& name, const Facts& facts) {
 }
 
 const std::string kFabric = "3143b15b-c2cd-192b-28cc-9b5473fb5b93";
-constexpr uint64_t kGuid = 0xa088c2030051a100;
-
-}  // namespace
 // A host of one GPU in partitions.
 Topology partitioned(const std::string& name, bool numbered) {
   Builder builder(name, name + ".xml");
@@ -67,6 +67,9 @@ Topology partitioned(const std::string& name, bool numbered) {
   return single_host(*std::move(builder).build());
 }
 
+constexpr uint64_t kGuid = 0xa088c2030051a100;
+
+}  // namespace
 
 Test(cluster, hosts_that_differ_in_identity_alone_share_a_machine_and_keep_what_is_theirs) {
   const Topology both = merge({host("a", {.uuid = "GPU-a", .guid = kGuid}),
@@ -88,6 +91,12 @@ Test(cluster, a_fact_that_differs_makes_another_kind) {
 }
 
 Test(cluster, merging_again_changes_nothing) {
+Test(cluster, hosts_whose_gpus_are_idle_are_of_the_kind_of_those_at_work) {
+  const Topology both =
+      merge({host("a", {.guid = kGuid}), host("b", {.guid = kGuid + 1, .gpu_speed_now = 2.5})});
+  cr_assert(both.hosts[0].machine == both.hosts[1].machine);
+}
+
   const std::vector<Topology> parts = {host("a", {.uuid = "GPU-a", .guid = kGuid}),
                                        host("b", {.uuid = "GPU-b", .guid = kGuid + 1})};
   const Topology once = merge(parts);
