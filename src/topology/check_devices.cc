@@ -12,6 +12,11 @@ namespace {
 // By how much a bridge may tell a slower link than what is behind it before that is odd.
 constexpr double kOddBridge = 4;
 
+constexpr const char* kGivePcie =
+    "give gt_s and lanes of its [[device]] in an overlay (topo make-xml --overlay)";
+constexpr const char* kGiveRate =
+    "give gigabits_per_second of its NIC's [[device]] in an overlay (topo make-xml --overlay)";
+
 // What the lanes carry, before headers.
 Bandwidth raw_pcie(double gigatransfers, int lanes) {
   const double coding = gigatransfers <= 5 ? 0.8 : 128.0 / 130;
@@ -120,8 +125,10 @@ void check_carrier(Suspect& suspect, uint32_t port) {
 // What was told where the Builder took another rate for true.
 const Link* absurd_line_rate(const Suspect& suspect, uint32_t port) {
   const auto links = suspect.machine.nccl_links();
-  const auto found = std::ranges::find_if(
-      links, [&](const Link& link) { return link.type == LinkType::net && link.b == port; });
+  const auto found = std::ranges::find_if(links, [&](const Link& link) {
+    return link.type == LinkType::net && link.b == port && link.bandwidth &&
+           link.bandwidth->value > kMostLineRate;
+  });
   return found == links.end() ? nullptr : &*found;
 }
 
@@ -131,11 +138,10 @@ void check_line_rate(Suspect& suspect, uint32_t port) {
   if (const Link* const told = absurd_line_rate(suspect, port))
     suspect.find(Severity::warning, "speed-absurd", {port}, "its speed cannot be true",
                  fmt::format("{:.0f} Gb/s", told->bandwidth->value.bytes_per_second * 8 / 1e9),
-                 "give its speed in a topology file");
-  else if (is_assumed(d.line_rate) && !down)
+                 kGiveRate);
+  else if (is_assumed(d.line_rate) && !down && !is_bond(suspect, port))
     suspect.find(Severity::warning, "speed-unknown", {port}, "its speed is not known",
-                 fmt::format("taken for {}, as NCCL does", to_text(d.line_rate->value)),
-                 "give its speed in a topology file");
+                 fmt::format("taken for {}, as NCCL does", to_text(d.line_rate->value)), kGiveRate);
 }
 
 // By host and GUID, the cards that tell it: a card is all functions of one device.
@@ -144,6 +150,11 @@ using Cards = std::map<std::pair<uint32_t, uint64_t>, std::map<Bdf, std::vector<
 void add_card(const Suspect& suspect, Cards& cards, uint64_t guid, uint32_t nic) {
   const Device& d = suspect.device(nic);
   if (!d.identity.bdf || d.physical_function) return;
+// Its rate is reckoned from what it joins.
+bool is_bond(const Suspect& suspect, uint32_t port) {
+  return suspect.device(suspect.device(port).parent).bond_members.has_value();
+}
+
   Bdf card = *d.identity.bdf;
   card.function = 0;
   cards[{d.host, guid}][card].push_back(nic);
