@@ -88,7 +88,9 @@ void Builder::merge(uint32_t index, const Device& seen) {
   for_each_field(
       [&](const auto& field) { agree &= merge_property(d.*field.member, seen.*field.member); });
   d.attributes.insert(seen.attributes.begin(), seen.attributes.end());
-  d.elements.insert(d.elements.end(), seen.elements.begin(), seen.elements.end());
+  const std::vector<std::string> before = d.elements;
+  for (const std::string& element : seen.elements)
+    if (std::ranges::find(before, element) == before.end()) d.elements.push_back(element);
   if (!agree) gap(index, "is told twice, differently", "the first");
   if (seen.parent != kNoDevice) adopt(index, seen.parent);
 }
@@ -128,8 +130,6 @@ void Builder::link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, con
   open_links_.push_back({from, to, kind, bundle});
 }
 
-void Builder::refuse(uint32_t a, uint32_t b, std::string why) {
-  Refusal refusal{a, b, std::move(why)};
 void Builder::nccl_takes(const Link& link) {
   const auto is_same = [&](const Link& other) {
     return std::minmax(link.a, link.b) == std::minmax(other.a, other.b) && link.type == other.type;
@@ -137,6 +137,8 @@ void Builder::nccl_takes(const Link& link) {
   if (std::ranges::none_of(parts_.nccl_links, is_same)) parts_.nccl_links.push_back(link);
 }
 
+void Builder::refuse(uint32_t a, uint32_t b, std::string why) {
+  Refusal refusal{a, b, std::move(why)};
   if (std::ranges::find(parts_.refusals, refusal) == parts_.refusals.end())
     parts_.refusals.push_back(std::move(refusal));
 }

@@ -46,11 +46,11 @@ Topology host(const std::string& name, const Facts& facts) {
   Device port{.kind = DeviceKind::port, .parent = builder.see(nic)};
   port.identity = {.guid = facts.guid, .number = 1, .name = "mlx5_0"};
   port.line_rate = known(gigabits(400), Provenance::measured);
+  port.elements = {"<odd/>"};
   builder.see(port);
   return single_host(*std::move(builder).build());
 }
 
-const std::string kFabric = "3143b15b-c2cd-192b-28cc-9b5473fb5b93";
 // A host of one GPU in partitions.
 Topology partitioned(const std::string& name, bool numbered) {
   Builder builder(name, name + ".xml");
@@ -67,6 +67,7 @@ Topology partitioned(const std::string& name, bool numbered) {
   return single_host(*std::move(builder).build());
 }
 
+const std::string kFabric = "3143b15b-c2cd-192b-28cc-9b5473fb5b93";
 constexpr uint64_t kGuid = 0xa088c2030051a100;
 
 }  // namespace
@@ -90,13 +91,13 @@ Test(cluster, a_fact_that_differs_makes_another_kind) {
   cr_assert(both.hosts[0].units.empty() && both.hosts[1].units.empty());
 }
 
-Test(cluster, merging_again_changes_nothing) {
 Test(cluster, hosts_whose_gpus_are_idle_are_of_the_kind_of_those_at_work) {
   const Topology both =
       merge({host("a", {.guid = kGuid}), host("b", {.guid = kGuid + 1, .gpu_speed_now = 2.5})});
   cr_assert(both.hosts[0].machine == both.hosts[1].machine);
 }
 
+Test(cluster, merging_again_changes_nothing) {
   const std::vector<Topology> parts = {host("a", {.uuid = "GPU-a", .guid = kGuid}),
                                        host("b", {.uuid = "GPU-b", .guid = kGuid + 1})};
   const Topology once = merge(parts);
@@ -144,6 +145,31 @@ Test(cluster, a_fabric_of_zeros_is_none) {
   const Topology both = merge(
       {host("a", {.uuid = "GPU-a", .fabric = zero}), host("b", {.uuid = "GPU-b", .fabric = zero})});
   cr_assert(both.hosts[0].domain.empty() && both.gaps.empty());
+}
+
+Test(cluster, a_gpu_that_tells_of_no_fabric_keeps_its_host_out_of_the_domain) {
+  const auto part = [](const std::string& name) {
+    return host(
+        name,
+        {.uuid = "GPU-" + name, .fabric = kFabric, .second_gpu = true, .all_tell_fabric = false});
+  };
+  const Topology both = merge({part("a"), part("b")});
+  cr_assert(both.hosts[0].domain.empty() && both.hosts[1].domain.empty());
+}
+
+Test(cluster, what_is_seen_again_is_not_doubled_and_its_cabling_is_kept) {
+  for (const bool second_gpu : {false, true})
+    for (const bool first_tells : {false, true}) {
+      Topology a = host("a", {.uuid = "GPU-a", .guid = kGuid});
+      Topology b = host("a", {.uuid = "GPU-a", .guid = kGuid, .second_gpu = second_gpu});
+      Topology& telling = first_tells ? a : b;
+      telling.leaves = {{"x", 0}};
+      telling.hosts[0].leaves = {0};
+      const Topology whole = merge({a, b});
+      cr_assert(whole.hosts.size() == 1 && whole.leaves.size() == 1);
+      cr_assert(whole.hosts[0].leaves == std::vector<uint32_t>{0});
+      cr_assert(find(*whole.hosts[0].machine, "mlx5_0")->elements.size() == 1);
+    }
 }
 
 Test(cluster, leaves_of_one_name_are_one) {
