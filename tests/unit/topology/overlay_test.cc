@@ -164,6 +164,18 @@ Test(overlay, switches_may_be_beneath_switches) {
   cr_assert(between(laid.machine, "gpu0", "mlx5_0").type == PathClass::pxb);
 }
 
+Test(overlay, a_numa_node_that_the_guest_does_not_have_is_an_error) {
+  Plan plan = usual_plan();
+  plan.switches.resize(2);
+  plan.numas = 1;
+  for (const char* toml : {"[[switch]]\nnuma = 5\ndevices = [\"0000:02:00.0\"]",
+                           "[[device]]\nnuma = 5\nbdf = \"0000:02:00.0\""}) {
+    const auto laid = lay_over(plan.build(), *read_overlay_toml(toml));
+    cr_assert(!laid && laid.error().text == "the guest has no NUMA node 5; it has 0", "%s",
+              laid ? "" : laid.error().text.c_str());
+  }
+}
+
 Test(overlay, a_mistake_is_an_error_that_names_its_line) {
   for (const auto& [toml, about] : std::vector<std::pair<std::string, std::string>>{
            {"[[switch]]\nnuma = 0", "line 1: a [[switch]] needs 'devices'"},
