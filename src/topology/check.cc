@@ -45,7 +45,7 @@ void check_numa(Suspect& suspect) {
     suspect.find(
         placed ? Severity::warning : Severity::note, "numa-unknown", {device->second}, gap.missing,
         gap.assumed.empty() ? "" : "assumed: " + gap.assumed,
-        placed ? "give its place in a topology file; in a VM, let the hypervisor tell it" : "");
+        placed ? "give numa of its [[device]] in an overlay (topo make-xml --overlay)" : "");
   }
 }
 

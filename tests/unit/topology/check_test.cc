@@ -300,3 +300,28 @@ Test(check, every_host_of_uneven_mtus_is_told_and_hosts_of_other_mtus_than_the_r
   cr_assert(told == (std::map<std::string, int>{{"a0", 2}, {"a1", 2}, {"a2", 1}, {"a3", 1}}), "%s",
             text(findings).c_str());
 }
+
+// Above another bridge, so that no device behind it shows the contrast.
+Test(check, an_emulated_bridge_above_others_is_told_with_what_nccl_counts) {
+  Plan plan = usual_plan();
+  plan.finish = [](Builder& builder) {
+    Device top = on_pci(DeviceKind::pci_switch, "top", 0x70, builder.numa(0));
+    top.pcie_speed = known(5.0, kDriver);
+    Device middle = on_pci(DeviceKind::pci_switch, "middle", 0x71, builder.see(top));
+    builder.see(on_pci(DeviceKind::gpu, "below", 0x72, builder.see(middle)));
+  };
+  const auto findings = checked(plan);
+  const Finding* const f = find(findings, "pcie-bridge");
+  cr_assert(f != nullptr && f->devices == std::vector<std::string>{"top"}, "%s",
+            text(findings).c_str());
+  cr_assert(f->evidence.find("NCCL counts with 6 GB/s") != std::string::npos, "%s",
+            f->evidence.c_str());
+  cr_assert(f->advice.find("--overlay") != std::string::npos);
+}
+
+Test(check, gpus_without_any_nic_are_noted) {
+  const auto findings = checked({.switches = {{0, 2, {}}}});
+  const Finding* const f = find(findings, "no-nic");
+  cr_assert(f != nullptr && f->severity == Severity::note, "%s", text(findings).c_str());
+  cr_assert(find(checked(usual_plan()), "no-nic") == nullptr);
+}
