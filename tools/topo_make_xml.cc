@@ -2,8 +2,10 @@
 // crosstie topo make-xml: a topology file for NCCL in a VM, from what the guest sees and an overlay
 // that tells what the hypervisor hides.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "api/options.h"
 #include "topo.h"
@@ -37,34 +39,89 @@ class Concerns {
   bool any_ = false;
 };
 
-// GPUs and ports by what one knows them by in a file.
-std::map<std::string, uint32_t> ends(const Machine& machine) {
-  std::map<std::string, uint32_t> found;
+// Whole GPUs and ports by what one knows them by in a file. Addresses of GPUs that nobody told are
+// invented there; these go by their labels.
+using Ends = std::map<std::string, uint32_t>;
+
+bool is_partition(const Machine& machine, const Device& d) {
+  return d.parent != kNoDevice && is_part(d, machine.devices()[d.parent]);
+}
+
+Ends ends(const Machine& machine, const std::set<std::string>& unaddressed) {
+  Ends found;
   for (uint32_t i = 0; i < machine.devices().size(); i++) {
     const Device& d = machine.devices()[i];
-    if (d.kind == DeviceKind::gpu && d.identity.bdf) found.emplace(to_text(*d.identity.bdf), i);
-    if (d.kind == DeviceKind::port) found.emplace(d.identity.name, i);
+    const bool by_label = !d.identity.bdf || unaddressed.contains(d.label);
+    if (d.kind == DeviceKind::gpu && !is_partition(machine, d))
+      found.emplace(by_label ? d.label : to_text(*d.identity.bdf), i);
+    if (d.kind == DeviceKind::port)
+      found.emplace(fmt::format("{}:{}", d.identity.name.empty() ? d.label : d.identity.name,
+                                d.identity.number.value_or(0)),
+                    i);
   }
   return found;
 }
 
+std::set<std::string> unaddressed_gpus(const Machine& machine) {
+  std::set<std::string> labels;
+  for (const Device& d : machine.devices())
+    if (d.kind == DeviceKind::gpu && !d.identity.bdf) labels.insert(d.label);
+  return labels;
+}
+
+bool differ(Bandwidth a, Bandwidth b) {
+  constexpr double kRounding = 0.01;  // of rates in the file
+  return std::abs(a.bytes_per_second - b.bytes_per_second) >
+         kRounding * std::max(a.bytes_per_second, b.bytes_per_second);
+}
+
+// RCCL knows the rate of XGMI by the GPU's architecture, which hwloc's files do not tell: what is
+// read again then has no such way.
+bool tells_no_rate(const Machine& meant, const Path& want) {
+  const bool direct = want.type == PathClass::nvl || want.type == PathClass::nvb;
+  const auto is_xgmi = [](const Link& link) { return link.type == LinkType::xgmi; };
+  return direct && std::ranges::any_of(meant.links(), is_xgmi);
+}
+
+// The file has no words for every rate: what it cannot say, NCCL assumes. Between CPUs it asks the
+// CPU itself.
+struct Rates {
+  size_t unlike = 0;
+  std::string first{};
+
+  void compare(const std::string& from, const std::string& to, const Path& meant,
+               const Path& written) {
+    const Bandwidth want = meant.bandwidth, have = written.bandwidth;
+    if (std::max(meant.type, written.type) >= PathClass::sys || !differ(want, have)) return;
+    if (unlike++ == 0)
+      first = fmt::format("{} to {}: {} by what was written, where {} was meant", from, to,
+                          to_text(have), to_text(want));
+  }
+};
+
 // What was written is read again: paths must be those of the Machine that was meant.
-Status check_paths(const Machine& meant, const Machine& written) {
+Status check_paths(const Machine& meant, const Machine& written, Concerns& concerns) {
   const Paths before(meant, Paths::View::physical), after(written, Paths::View::physical);
-  const auto ends_before = ends(meant), ends_after = ends(written);
+  const Paths nccl_before(meant, Paths::View::nccl), nccl_after(written, Paths::View::nccl);
+  const auto unaddressed = unaddressed_gpus(meant);
+  const Ends ends_before = ends(meant, unaddressed), ends_after = ends(written, unaddressed);
   if (ends_before.size() != ends_after.size())
     return fail(Code::internal, "{} GPUs and ports were written where {} were meant",
                 ends_after.size(), ends_before.size());
+  Rates rates;
   for (const auto& [from, a] : ends_before)
     for (const auto& [to, b] : ends_before) {
       const auto x = ends_after.find(from), y = ends_after.find(to);
       if (x == ends_after.end() || y == ends_after.end())
         return fail(Code::internal, "{} or {} is not in what was written", from, to);
       const Path want = before.between(a, b), have = after.between(x->second, y->second);
+      if (tells_no_rate(meant, want)) continue;
       if (want.type != have.type)
         return fail(Code::internal, "{} to {} is {} in what was written and was meant to be {}",
                     from, to, name(have.type), name(want.type));
+      rates.compare(from, to, nccl_before.between(a, b), nccl_after.between(x->second, y->second));
     }
+  if (rates.unlike > 0) concerns.say("{} ({} such paths)", rates.first, rates.unlike);
   return {};
 }
 
@@ -115,7 +172,8 @@ Result<std::string> checked_xml(const Machine& machine, Concerns& concerns) {
   if (!text) return pass(text);
   const auto again = read_nccl_xml(*text, "what was written");
   if (!again) return pass(again, "what was written");
-  if (const Status same = check_paths(machine, *again->hosts[0].machine); !same) return pass(same);
+  if (const Status same = check_paths(machine, *again->hosts[0].machine, concerns); !same)
+    return pass(same);
   for (const Gap& gap : machine.gaps())
     if (weighs(machine, gap))
       concerns.say("{}: {}; assumed: {}", gap.device, gap.missing, gap.assumed);

@@ -6,6 +6,7 @@ src_runtime_libruntime_la_SOURCES = \
   src/runtime/engine.cc src/runtime/engine.h \
   src/runtime/fields.h \
   src/runtime/health.cc src/runtime/health.h \
+  src/runtime/host_view.cc src/runtime/host_view.h \
   src/runtime/job.cc src/runtime/job.h \
   src/runtime/links.cc src/runtime/links.h \
   src/runtime/once_per_host.cc src/runtime/once_per_host.h \

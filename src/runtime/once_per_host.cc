@@ -122,21 +122,34 @@ void count_taker(const Fd& fd, Header header, const path& file, int takers) {
     write_all(fd, &header.taken, sizeof header.taken, offsetof(Header, taken));
 }
 
+bool is_old(const struct stat& status) {
+  return status.st_uid == geteuid() && time(nullptr) - status.st_mtime > kFresh.count();
+}
+
 bool is_old(const path& file) {
   struct stat status {};
-  return lstat(file.c_str(), &status) == 0 && status.st_uid == geteuid() &&
-         time(nullptr) - status.st_mtime > kFresh.count();
+  return lstat(file.c_str(), &status) == 0 && is_old(status);
+}
+
+// Until it is locked, another process may have put a share of today in its place.
+bool is_old_still(const path& file, const Fd& fd) {
+  struct stat named {
+  }, open{};
+  return lstat(file.c_str(), &named) == 0 && fstat(fd.get(), &open) == 0 &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino && is_old(open);
 }
 
 // What jobs left whose ranks died, or did not know how many they are.
 void sweep(const path& folder) {
   const std::string mine = fmt::format("{}{}-", kPrefix, geteuid());
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
-    const path& file = entry.path();
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const path& file = entry->path();
     if (!file.filename().native().starts_with(mine) || !is_old(file)) continue;
     const auto fd = open_own(file);
-    if (fd && flock(fd->get(), LOCK_EX | LOCK_NB) == 0) ::unlink(file.c_str());
+    if (fd && flock(fd->get(), LOCK_EX | LOCK_NB) == 0 && is_old_still(file, *fd))
+      ::unlink(file.c_str());
   }
 }
 

@@ -8,7 +8,8 @@ namespace crosstie {
 namespace {
 
 // Under which a device can be found again. A port is known within its NIC only: names of ports
-// repeat in files that list them under every CPU.
+// repeat in files that list them under every CPU. So is a numbered partition within its GPU, whose
+// address it shares.
 std::vector<std::string> keys_of(const Device& d) {
   const std::string_view kind = name(d.kind);
   const Identity& id = d.identity;
@@ -16,6 +17,10 @@ std::vector<std::string> keys_of(const Device& d) {
     return {fmt::format("port {} {} {}", d.parent, id.name, id.number.value_or(0))};
   std::vector<std::string> keys;
   if (!id.uuid.empty()) keys.push_back(fmt::format("uuid {}", id.uuid));
+  if (d.kind == DeviceKind::gpu && id.number) {
+    keys.push_back(fmt::format("part {} of {}", *id.number, d.parent));
+    return keys;
+  }
   if (id.bdf) keys.push_back(fmt::format("{} at {} of {}", kind, to_text(*id.bdf), d.host));
   if (id.number) keys.push_back(fmt::format("{} number {} of {}", kind, *id.number, d.host));
   if (!id.name.empty()) keys.push_back(fmt::format("{} named {} of {}", kind, id.name, d.host));
@@ -83,7 +88,9 @@ void Builder::merge(uint32_t index, const Device& seen) {
   for_each_field(
       [&](const auto& field) { agree &= merge_property(d.*field.member, seen.*field.member); });
   d.attributes.insert(seen.attributes.begin(), seen.attributes.end());
-  d.elements.insert(d.elements.end(), seen.elements.begin(), seen.elements.end());
+  const std::vector<std::string> before = d.elements;
+  for (const std::string& element : seen.elements)
+    if (std::ranges::find(before, element) == before.end()) d.elements.push_back(element);
   if (!agree) gap(index, "is told twice, differently", "the first");
   if (seen.parent != kNoDevice) adopt(index, seen.parent);
 }
@@ -121,6 +128,13 @@ void Builder::link(uint32_t from, uint32_t to, const Bundle& bundle) {
 
 void Builder::link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, const Bundle& bundle) {
   open_links_.push_back({from, to, kind, bundle});
+}
+
+void Builder::nccl_takes(const Link& link) {
+  const auto is_same = [&](const Link& other) {
+    return std::minmax(link.a, link.b) == std::minmax(other.a, other.b) && link.type == other.type;
+  };
+  if (std::ranges::none_of(parts_.nccl_links, is_same)) parts_.nccl_links.push_back(link);
 }
 
 void Builder::refuse(uint32_t a, uint32_t b, std::string why) {

@@ -38,6 +38,9 @@ class Builder {
   // (containers and VMs hide them), any other leaves a gap.
   void link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, const Bundle& bundle);
 
+  // What NCCL takes for true, told once, as in Machine::Parts::nccl_links.
+  void nccl_takes(const Link& link);
+
   // Between these GPUs the driver refuses peer-to-peer access.
   void refuse(uint32_t a, uint32_t b, std::string why);
 

@@ -45,7 +45,7 @@ void check_numa(Suspect& suspect) {
     suspect.find(
         placed ? Severity::warning : Severity::note, "numa-unknown", {device->second}, gap.missing,
         gap.assumed.empty() ? "" : "assumed: " + gap.assumed,
-        placed ? "give its place in a topology file; in a VM, let the hypervisor tell it" : "");
+        placed ? "give numa of its [[device]] in an overlay (topo make-xml --overlay)" : "");
   }
 }
 
@@ -70,36 +70,59 @@ std::vector<Finding> check(const Machine& machine) {
   return std::move(suspect.findings);
 }
 
-// By rail, or by link layer within a host, the MTUs of the ports that serve.
-void check_mtus(const std::vector<Alike>& groups, std::vector<Finding>& out) {
-  std::map<int, std::vector<std::string>> all;
-  const bool several = groups.size() > 1;
-  for (const Alike& group : groups) {
-    std::map<int, std::vector<std::string>> own;
-    const Rails rails = match_rails(*group.machine);
-    for (const Rails::Port& port : rails.ports) {
-      const Device& d = group.machine->devices()[port.device];
-      if (d.mtu && port.rail) own[d.mtu->value].push_back(d.label);
-    }
-    for (const auto& [mtu, ports] : own) {
-      all[mtu].push_back(group.text());
-      if (own.size() > 1)
-        out.push_back({Severity::warning, "mtu", several ? group.text() : "", ports,
-                       "ports of one host have different MTUs", fmt::format("{} bytes", mtu),
-                       "give all ports of a fabric one MTU"});
-    }
-    if (own.size() > 1) return;
+constexpr const char* kOneMtu = "give all ports of a fabric one MTU";
+
+// Within a host by link layer, which one fabric has; of hosts by rail too.
+using Mtus = std::map<int, std::vector<std::string>>;  // labels of ports, or hosts
+struct FabricMtus {
+  std::map<std::string, Mtus> own;  // by link layer
+  std::map<std::pair<std::string, uint32_t>, std::set<int>> by_rail;
+};
+
+FabricMtus mtus_of(const Machine& machine) {
+  FabricMtus out;
+  for (const Rails::Port& port : match_rails(machine).ports) {
+    const Device& d = machine.devices()[port.device];
+    if (!d.mtu || !port.rail) continue;
+    const std::string layer = d.link_layer ? d.link_layer->value : "";
+    out.own[layer][d.mtu->value].push_back(d.label);
+    out.by_rail[{layer, *port.rail}].insert(d.mtu->value);
   }
-  if (all.size() < 2) return;
-  for (const auto& [mtu, hosts] : all)
-    for (const std::string& host : hosts)
-      out.push_back({Severity::warning,
-                     "mtu",
-                     host,
-                     {},
-                     "hosts have different MTUs",
-                     fmt::format("{} bytes", mtu),
-                     "give all ports of a fabric one MTU"});
+  return out;
+}
+
+// The MTUs of the ports that serve. Hosts of which one is uneven are told of as such, and not
+// beside the others.
+void check_mtus(const std::vector<Alike>& groups, std::vector<Finding>& out) {
+  std::map<std::pair<std::string, uint32_t>, Mtus> all;
+  for (const Alike& group : groups) {
+    const FabricMtus mtus = mtus_of(*group.machine);
+    bool even = true;
+    for (const auto& [layer, own] : mtus.own) {
+      if (own.size() < 2) continue;
+      even = false;
+      for (const auto& [mtu, ports] : own)
+        out.push_back({Severity::warning, "mtu", groups.size() > 1 ? group.text() : "", ports,
+                       "ports of one host have different MTUs", fmt::format("{} bytes", mtu),
+                       kOneMtu});
+    }
+    if (!even) continue;
+    for (const auto& [key, values] : mtus.by_rail)
+      for (const int mtu : values) all[key][mtu].push_back(group.text());
+  }
+  std::set<std::pair<int, std::string>> odd;
+  for (const auto& [key, mtus] : all)
+    for (const auto& [mtu, hosts] : mtus)
+      for (const std::string& host : hosts)
+        if (mtus.size() > 1) odd.emplace(mtu, host);
+  for (const auto& [mtu, host] : odd)
+    out.push_back({Severity::warning,
+                   "mtu",
+                   host,
+                   {},
+                   "hosts have different MTUs",
+                   fmt::format("{} bytes", mtu),
+                   kOneMtu});
 }
 
 // What hosts that are meant to be alike have in common: models of GPUs, whatever their number.

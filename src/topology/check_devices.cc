@@ -12,6 +12,11 @@ namespace {
 // By how much a bridge may tell a slower link than what is behind it before that is odd.
 constexpr double kOddBridge = 4;
 
+constexpr const char* kGivePcie =
+    "give gt_s and lanes of its [[device]] in an overlay (topo make-xml --overlay)";
+constexpr const char* kGiveRate =
+    "give gigabits_per_second of its NIC's [[device]] in an overlay (topo make-xml --overlay)";
+
 // What the lanes carry, before headers.
 Bandwidth raw_pcie(double gigatransfers, int lanes) {
   const double coding = gigatransfers <= 5 ? 0.8 : 128.0 / 130;
@@ -46,7 +51,7 @@ void check_readable(Suspect& suspect, uint32_t i) {
                  "the speed or width of its PCIe link cannot be read",
                  fmt::format("taken for {}, as NCCL does",
                              pcie_text(d.pcie_speed->value, d.pcie_lanes->value)),
-                 "give link_speed and link_width in a topology file");
+                 kGivePcie);
 }
 
 // Each bridge is told of once, by the first device behind it that says so.
@@ -64,8 +69,27 @@ void check_bridge(Suspect& suspect, uint32_t i, std::set<uint32_t>& told) {
       "tells a far slower link than what is behind it",
       fmt::format("{}, above {}", pcie_text(bridge.pcie_speed->value, bridge.pcie_lanes->value),
                   pcie_text(d.pcie_speed->value, d.pcie_lanes->value)),
-      "virtual bridges do so, and NCCL believes them; if it is one, write its speed in a "
-      "topology file");
+      kGivePcie);
+}
+
+// Wherever it is above them, NCCL counts with what it tells.
+void check_believed_bridges(Suspect& suspect, std::set<uint32_t>& told) {
+  for (const Link& believed : suspect.machine.nccl_links()) {
+    if (believed.type != LinkType::pci || !believed.bandwidth) continue;
+    const auto links = suspect.machine.links();
+    const auto is = [&](const Link& link) {
+      return link.a == believed.a && link.b == believed.b && link.type == LinkType::pci;
+    };
+    const auto link = std::ranges::find_if(links, is);
+    if (link == links.end() || !link->bandwidth ||
+        link->bandwidth->value <= believed.bandwidth->value || !told.insert(believed.b).second)
+      continue;
+    suspect.find(Severity::warning, "pcie-bridge", {believed.b},
+                 "tells a far slower link than what is behind it",
+                 fmt::format("NCCL counts with {}, beneath it are {}",
+                             to_text(believed.bandwidth->value), to_text(link->bandwidth->value)),
+                 kGivePcie);
+  }
 }
 
 void check_line_rates(Suspect& suspect, uint32_t nic) {
@@ -120,9 +144,16 @@ void check_carrier(Suspect& suspect, uint32_t port) {
 // What was told where the Builder took another rate for true.
 const Link* absurd_line_rate(const Suspect& suspect, uint32_t port) {
   const auto links = suspect.machine.nccl_links();
-  const auto found = std::ranges::find_if(
-      links, [&](const Link& link) { return link.type == LinkType::net && link.b == port; });
+  const auto found = std::ranges::find_if(links, [&](const Link& link) {
+    return link.type == LinkType::net && link.b == port && link.bandwidth &&
+           link.bandwidth->value > kMostLineRate;
+  });
   return found == links.end() ? nullptr : &*found;
+}
+
+// Its rate is reckoned from what it joins.
+bool is_bond(const Suspect& suspect, uint32_t port) {
+  return suspect.device(suspect.device(port).parent).bond_members.has_value();
 }
 
 void check_line_rate(Suspect& suspect, uint32_t port) {
@@ -131,11 +162,10 @@ void check_line_rate(Suspect& suspect, uint32_t port) {
   if (const Link* const told = absurd_line_rate(suspect, port))
     suspect.find(Severity::warning, "speed-absurd", {port}, "its speed cannot be true",
                  fmt::format("{:.0f} Gb/s", told->bandwidth->value.bytes_per_second * 8 / 1e9),
-                 "give its speed in a topology file");
-  else if (is_assumed(d.line_rate) && !down)
+                 kGiveRate);
+  else if (is_assumed(d.line_rate) && !down && !is_bond(suspect, port))
     suspect.find(Severity::warning, "speed-unknown", {port}, "its speed is not known",
-                 fmt::format("taken for {}, as NCCL does", to_text(d.line_rate->value)),
-                 "give its speed in a topology file");
+                 fmt::format("taken for {}, as NCCL does", to_text(d.line_rate->value)), kGiveRate);
 }
 
 // By host and GUID, the cards that tell it: a card is all functions of one device.
@@ -174,10 +204,22 @@ void check_pcie(Suspect& suspect) {
     if (endpoint) check_bridge(suspect, i, bridges);
     if (d.kind == DeviceKind::nic) check_line_rates(suspect, i);
   }
+  check_believed_bridges(suspect, bridges);
   check_acs(suspect);
 }
 
+// Network devices made of software sit on none.
+void check_nics(Suspect& suspect) {
+  const auto is_card = [](const Device& d) {
+    return d.kind == DeviceKind::nic && (d.pcie_speed || d.identity.bdf);
+  };
+  if (!suspect.gpus.empty() && std::ranges::none_of(suspect.machine.devices(), is_card))
+    suspect.find(Severity::note, "no-nic", {}, "has GPUs and no NIC", "no other host is in reach",
+                 "");
+}
+
 void check_ports(Suspect& suspect) {
+  check_nics(suspect);
   for (const uint32_t port : suspect.ports) {
     const Device& d = suspect.device(port);
     check_carrier(suspect, port);
@@ -213,7 +255,7 @@ void check_cpus(Suspect& suspect) {
               : "nothing tells its CPU";
     suspect.find(suspect.gpus.empty() ? Severity::note : Severity::warning, "cpu-unknown", {i},
                  "its CPU is not known, so that the speed between NUMA nodes is assumed", cpu,
-                 "measure it and give it in a cluster file");
+                 d.cpu ? "" : "give arch, vendor, familyid and modelid of its <cpu> in NCCL's XML");
   }
 }
 

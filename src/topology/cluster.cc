@@ -32,7 +32,10 @@ Bare strip(const MachinePointer& machine) {
     if (Unit unit = take_unit(i, parts.devices[i]); !is_empty(unit))
       units.push_back(std::move(unit));
   if (units.empty()) return {machine, {}};
-  return {std::make_shared<const Machine>(std::move(parts)), std::move(units)};
+  Machine bare(std::move(parts));
+  // What nothing but a UUID tells apart keeps it.
+  if (!validate(bare)) return {machine, {}};
+  return {std::make_shared<const Machine>(std::move(bare)), std::move(units)};
 }
 
 // The host's Machine with what is its alone.
@@ -56,6 +59,41 @@ std::set<std::string> marks_of(const std::vector<Unit>& units) {
       if (name.ends_with("host_hash")) marks.insert(fmt::format("hash {}", value));
   }
   return marks;
+}
+
+std::vector<uint32_t> ports_of(const Machine& machine) {
+  return machine.endpoints(DeviceKind::port);
+}
+
+// Cabling, by the labels of ports; what the first sighting tells stays.
+class Cabling {
+ public:
+  // seen: the builder's index of each device of the host's Machine.
+  void add(const Host& host, const Builder& builder, const std::vector<uint32_t>& seen) {
+    const auto ports = ports_of(*host.machine);
+    for (size_t i = 0; i < ports.size() && i < host.leaves.size(); i++)
+      if (host.leaves[i] != kNoLeaf)
+        leaf_of_.emplace(builder.device(seen[ports[i]]).label, host.leaves[i]);
+  }
+  std::vector<uint32_t> leaves(const Machine& machine) const {
+    if (leaf_of_.empty()) return {};
+    std::vector<uint32_t> out;
+    for (const uint32_t port : ports_of(machine)) {
+      const auto found = leaf_of_.find(machine.devices()[port].label);
+      out.push_back(found == leaf_of_.end() ? kNoLeaf : found->second);
+    }
+    return out;
+  }
+
+ private:
+  std::map<std::string, uint32_t> leaf_of_;
+};
+
+// Of two sightings whose ports are the same in the same order.
+void add_leaves(std::vector<uint32_t>& known, const std::vector<uint32_t>& again) {
+  if (known.empty()) known = again;
+  for (size_t i = 0; i < known.size() && i < again.size(); i++)
+    if (known[i] == kNoLeaf) known[i] = again[i];
 }
 
 class Cluster {
@@ -119,10 +157,12 @@ size_t Cluster::known(const Host& host, const std::set<std::string>& marks, size
 void Cluster::see_again(Host& known, const Host& again) {
   const MachinePointer first = dress(known), second = dress(again);
   if (known.domain.empty()) known.domain = again.domain;
-  if (first == second || same_kind(*first, *second)) return;
+  if (first == second || same_kind(*first, *second)) return add_leaves(known.leaves, again.leaves);
   Builder builder(first->name(), first->source());
-  replay(*first, builder, {});
-  replay(*second, builder, {});
+  builder.share_nvswitches(std::max(first->hosts_in_domain(), second->hosts_in_domain()));
+  Cabling cabling;
+  cabling.add(known, builder, replay(*first, builder, {}));
+  cabling.add(again, builder, replay(*second, builder, {}));
   auto whole = std::move(builder).build();
   if (!whole) {
     result_.gaps.push_back({again.name,
@@ -131,8 +171,7 @@ void Cluster::see_again(Host& known, const Host& again) {
                             "what was seen in " + first->source()});
     return;
   }
-  // Ports may stand in another order now.
-  if (whole->count(DeviceKind::port) != first->count(DeviceKind::port)) known.leaves.clear();
+  known.leaves = cabling.leaves(*whole);
   known.machine = std::make_shared<const Machine>(std::move(*whole));
   known.units.clear();
 }
@@ -226,17 +265,20 @@ void Cluster::share_machines() {
   }
 }
 
-// The clique that every GPU of the host tells of; none where they differ or tell of none. A zero
-// UUID is what GPUs without such a fabric tell.
+// The clique that every whole GPU of the host tells of; none where one does not, or they differ. A
+// zero UUID is what GPUs without such a fabric tell.
 std::string clique_of(const Host& host) {
+  const auto devices = host.machine->devices();
+  std::map<uint32_t, Property<FabricClique>> fabrics;
+  for (const Unit& unit : host.units) fabrics[unit.device] = unit.fabric;
   std::set<std::string> cliques;
-  const auto note = [&](const Property<FabricClique>& fabric) {
-    if (!fabric) return;
-    const bool zero = fabric->value.cluster.find_first_not_of("0-") == std::string::npos;
+  for (uint32_t i = 0; i < devices.size(); i++) {
+    const Device& d = devices[i];
+    if (d.kind != DeviceKind::gpu || is_part(d, devices[d.parent])) continue;
+    const auto& fabric = d.fabric ? d.fabric : fabrics[i];
+    const bool zero = !fabric || fabric->value.cluster.find_first_not_of("0-") == std::string::npos;
     cliques.insert(zero ? "" : fmt::format("{}/{}", fabric->value.cluster, fabric->value.clique));
-  };
-  for (const Device& d : host.machine->devices()) note(d.fabric);
-  for (const Unit& unit : host.units) note(unit.fabric);
+  }
   return cliques.size() == 1 ? *cliques.begin() : "";
 }
 

@@ -10,7 +10,7 @@ namespace crosstie {
 // - Hosts are of one kind, and share a Machine, where all is equal but what tells one unit from
 //   another (UUIDs, GUIDs, LIDs, GIDs, fabric clique, host hash, rank): that is kept in
 //   Host::units. Anything else that differs, a trained link width or a dark port too, makes a kind
-//   of its own, since it is what one wants to see.
+//   of its own, since it is what one wants to see; but not the speed that an idle GPU's link has.
 // - A host that is in several parts, as ranks of one host dump it each, is one, with all that was
 //   seen of it. It is recognised by what cannot be another's: at least half of the UUIDs, GUIDs and
 //   host hashes of the lesser sighting are the other's. Without any such: by name and source.

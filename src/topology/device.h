@@ -44,7 +44,7 @@ struct Identity {
   std::optional<Bdf> bdf{};
   std::string uuid{};
   std::optional<uint64_t> guid{};    // a port's
-  std::optional<uint32_t> number{};  // of a NUMA node or package in its host, of a port in its NIC
+  std::optional<uint32_t> number{};  // in its host (NUMA node, package), NIC (port), GPU (part)
   std::string name{};                // the operating system's, as mlx5_0 or eth0
   bool operator==(const Identity&) const = default;
 };

@@ -80,6 +80,9 @@ class Fusion {
       const uint32_t hub = switch_of[to_switch ? link.b : link.a];
       builder_.link(gpu, hub, {link.type, link.count, link.bandwidth});
     }
+    for (const Link& link : machine.nccl_links())
+      if (const uint32_t hub = switch_of[link.b]; hub != kNoDevice && seen[link.a] != kNoDevice)
+        builder_.nccl_takes({seen[link.a], hub, link.type, link.count, link.bandwidth});
   }
 
   Builder& builder_;

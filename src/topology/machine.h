@@ -80,7 +80,7 @@ class Machine {
   Parts parts_;
 };
 
-// Of one kind: all the same but the name and the source.
+// Of one kind: all the same but the name and the source, and what a GPU's link was slowed to.
 bool same_kind(const Machine& a, const Machine& b);
 
 // Every promise that a Machine makes to its readers; the error names the first one broken.

@@ -26,6 +26,8 @@ class Laying {
   Result<Overlaid> run();
 
  private:
+  Status expect_numa(std::optional<uint32_t> number) const;
+  Status expect_numas() const;
   void find_devices();
   std::optional<uint32_t> match(const Bdf& bdf);
   void drop_emptied();
@@ -51,6 +53,25 @@ class Laying {
   std::set<Bdf> used_;
   std::vector<Bdf> unmatched_;
 };
+
+// NCCL would look for one that the guest's kernel does not have. A guest that tells no numbers may
+// be told any.
+Status Laying::expect_numa(std::optional<uint32_t> number) const {
+  std::set<uint32_t> has;
+  for (const Device& d : machine_.devices())
+    if (d.kind == DeviceKind::numa && d.identity.number) has.insert(*d.identity.number);
+  if (!number || has.empty() || has.contains(*number)) return {};
+  return fail(Code::invalid, "the guest has no NUMA node {}; it has {}", *number,
+              fmt::join(has, ", "));
+}
+
+Status Laying::expect_numas() const {
+  for (const Overlay::Switch& s : overlay_.switches)
+    if (const Status right = expect_numa(s.numa); !right) return right;
+  for (const Overlay::Correction& c : overlay_.corrections)
+    if (const Status right = expect_numa(c.numa); !right) return right;
+  return {};
+}
 
 void Laying::find_devices() {
   for (uint32_t i = 0; i < machine_.devices().size(); i++) {
@@ -190,6 +211,11 @@ bool Laying::is_told(const Gap& gap) const {
   if (device == machine_.devices().end()) return false;
   const auto index = static_cast<uint32_t>(device - machine_.devices().begin());
   if (gone_[index]) return true;
+  const Overlay::Correction* const card =
+      device->parent == kNoDevice ? nullptr : correction(machine_.devices()[device->parent]);
+  const bool has_rate = device->kind == DeviceKind::port && card != nullptr && card->line_rate;
+  if (gap.missing.starts_with("tells ") && (has_rate || device->kind == DeviceKind::pci_switch))
+    return true;
   const bool moves = switch_of_.contains(index) || numa_of_.contains(root_of(index));
   return gap.missing.starts_with("its PCIe ") ||
          (moves && gap.missing.find("NUMA node") != std::string::npos) ||
@@ -213,8 +239,10 @@ void Laying::link_gpus(const std::vector<uint32_t>& seen) {
 }
 
 Result<Overlaid> Laying::run() {
+  if (const Status right = expect_numas(); !right) return pass(right);
   find_devices();
   drop_emptied();
+  builder_.share_nvswitches(machine_.hosts_in_domain());
   if (const Status done = invent_switches(); !done) return pass(done);
   const auto seen = replay(machine_, builder_,
                            {[&](uint32_t index, Device& device) { return adjust(index, device); },

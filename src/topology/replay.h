@@ -16,9 +16,9 @@ struct Replay {
   std::string prefix{};  // of labels, in gaps too
 };
 
-// Shows every device, link, refusal and gap of the Machine to the builder, but the links that a
-// builder makes of parents and NUMA nodes. Returns the builder's index of each device; kNoDevice
-// for those that were not to be seen.
+// Shows every device, link, refusal and gap of the Machine and what NCCL takes for true to the
+// builder, but the links that a builder makes of parents and NUMA nodes. Returns the builder's
+// index of each device; kNoDevice for those that were not to be seen.
 std::vector<uint32_t> replay(const Machine& machine, Builder& builder, const Replay& how);
 
 }  // namespace crosstie

@@ -93,15 +93,19 @@ Status check_properties(const Machine& machine) {
 
 Status check_identities(const Machine& machine) {
   std::set<std::string> labels;
-  std::set<std::tuple<uint32_t, DeviceKind, Bdf, std::string>> addresses;
+  std::set<std::tuple<uint32_t, DeviceKind, Bdf, std::string, std::optional<uint32_t>>> addresses;
   std::set<std::tuple<uint32_t, DeviceKind, uint32_t>> numbers;
   for (const Device& d : machine.devices()) {
     if (d.label.empty() || !labels.insert(d.label).second)
       return broken(machine, d, "has no label of its own");
     if (d.identity.bdf &&
-        !addresses.emplace(d.host, d.kind, *d.identity.bdf, d.identity.uuid).second)
+        !addresses
+             .emplace(d.host, d.kind, *d.identity.bdf, d.identity.uuid,
+                      d.kind == DeviceKind::gpu ? d.identity.number : std::nullopt)
+             .second)
       return broken(machine, d, "shares the identity of another device");
-    const bool numbered = d.identity.number && d.kind != DeviceKind::port;
+    const bool numbered =
+        d.identity.number && d.kind != DeviceKind::port && d.kind != DeviceKind::gpu;
     if (numbered && !numbers.emplace(d.host, d.kind, *d.identity.number).second)
       return broken(machine, d, "shares the number of another");
   }
@@ -215,9 +219,22 @@ Status validate(const Machine& machine) {
   return check_gaps(machine);
 }
 
+namespace {
+
+// An idle GPU slows its link, so that the present speed tells the hour and not the kind.
+bool alike(const Device& a, const Device& b) {
+  if (a.kind != DeviceKind::gpu || a.pcie_speed_now == b.pcie_speed_now) return a == b;
+  Device same = a;
+  same.pcie_speed_now = b.pcie_speed_now;
+  return same == b;
+}
+
+}  // namespace
+
 bool same_kind(const Machine& a, const Machine& b) {
-  return std::ranges::equal(a.devices(), b.devices()) && std::ranges::equal(a.links(), b.links()) &&
-         std::ranges::equal(a.gaps(), b.gaps()) && std::ranges::equal(a.refusals(), b.refusals()) &&
+  return std::ranges::equal(a.devices(), b.devices(), alike) &&
+         std::ranges::equal(a.links(), b.links()) && std::ranges::equal(a.gaps(), b.gaps()) &&
+         std::ranges::equal(a.refusals(), b.refusals()) &&
          std::ranges::equal(a.nccl_links(), b.nccl_links()) &&
          a.hosts_in_domain() == b.hosts_in_domain();
 }

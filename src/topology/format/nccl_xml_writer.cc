@@ -106,6 +106,11 @@ class MachineWriter {
 
  private:
   const Device& device(uint32_t i) const { return machine_.devices()[i]; }
+  // Of a GPU: no PCI function of its own, though it may tell its GPU's address.
+  bool is_partition(uint32_t i) const {
+    const Device& d = device(i);
+    return d.kind == DeviceKind::gpu && d.parent != kNoDevice && is_part(d, device(d.parent));
+  }
   void give_addresses();
   void add_numa(uint32_t i, const std::string& host_hash);
   void add_children(xml_node node, uint32_t i);
@@ -137,8 +142,8 @@ void MachineWriter::give_addresses() {
   for (uint32_t i = 0; i < machine_.devices().size(); i++) {
     const Device& d = device(i);
     if (d.parent != kNoDevice) children_[d.parent].push_back(i);
-    const bool on_pci = d.kind == DeviceKind::gpu || d.kind == DeviceKind::pci_switch ||
-                        d.kind == DeviceKind::nvswitch ||
+    const bool on_pci = (d.kind == DeviceKind::gpu && !is_partition(i)) ||
+                        d.kind == DeviceKind::pci_switch || d.kind == DeviceKind::nvswitch ||
                         (d.kind == DeviceKind::nic && d.pcie_speed);
     std::optional<Bdf> bdf = d.identity.bdf;
     while (on_pci && !bdf && !d.attributes.contains("pci.busid")) {
@@ -177,10 +182,9 @@ void MachineWriter::add_numa(uint32_t i, const std::string& host_hash) {
 void MachineWriter::add_children(xml_node node, uint32_t i) {
   for (const uint32_t child : children_[i]) {
     const Device& d = device(child);
-    const bool is_partition = d.kind == DeviceKind::gpu && device(i).kind == DeviceKind::gpu &&
-                              d.identity.bdf == device(i).identity.bdf;
-    if (is_partition)
-      leave_out(fmt::format("{}, a partition of {}", d.label, device(i).label));
+    if (is_partition(child))
+      leave_out(
+          fmt::format("{}, a partition of {}, which stands for it", d.label, device(i).label));
     else if (d.kind == DeviceKind::nic && !d.pcie_speed)
       add_nic(node, child);
     else if (d.kind != DeviceKind::port)

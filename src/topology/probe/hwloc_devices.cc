@@ -62,14 +62,22 @@ bool is_one_of(const PciIds& ids, std::span<const Model> models) {
   return std::ranges::count(models, Model{ids.vendor, ids.device}) > 0;
 }
 
+// Intel's graphics within the CPU are a VGA controller there.
+bool is_integrated(const HwlocObject& function) {
+  return function.ids.vendor == kIntel && function.pci_class == 0x0300 &&
+         function.bdf == Bdf{0, 0, 2, 0};
+}
+
 // Plain display adapters (a server's BMC, a VM's console) have the class of GPUs too: only those
-// of makers of compute GPUs count. AMD's may come as "display, other" or as accelerators.
+// of makers of compute GPUs count. AMD's may come as "display, other" or as accelerators; Intel's
+// accelerators are NPUs and the like.
 bool is_gpu(const HwlocObject& function) {
   const int base = function.pci_class >> 8;
   const uint16_t vendor = function.ids.vendor;
-  return (base == 0x03 || base == 0x12) &&
-         (vendor == kNvidia || vendor == kAmd || vendor == kIntel) &&
-         !is_one_of(function.ids, kConsoles);
+  const bool displays = base == 0x03 && (vendor == kNvidia || vendor == kAmd || vendor == kIntel);
+  const bool accelerates = base == 0x12 && (vendor == kNvidia || vendor == kAmd);
+  return (displays || accelerates) && !is_one_of(function.ids, kConsoles) &&
+         !is_integrated(function);
 }
 
 // InfiniBand cards of before 2010 are serial buses (0x0c06).

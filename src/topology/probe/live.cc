@@ -46,11 +46,11 @@ Bitmap cpus_of(const std::filesystem::path& list) {
 // with odd settings. hwloc would print a page about it to stderr.
 bool nodes_cut_packages(const std::filesystem::path& sysfs) {
   const auto system = sysfs / "devices" / "system";
-  for (int node = 0;; node++) {
-    const auto list = system / "node" / fmt::format("node{}", node) / "cpulist";
-    std::error_code none;
-    if (!std::filesystem::exists(list, none)) return false;
-    const Bitmap cpus = cpus_of(list);
+  // Numbers may be missing: POWER9 has node0 and node8.
+  std::error_code error;
+  std::filesystem::directory_iterator node(system / "node", error);
+  for (; !error && node != std::filesystem::directory_iterator(); node.increment(error)) {
+    const Bitmap cpus = cpus_of(node->path() / "cpulist");
     for (int cpu = hwloc_bitmap_first(cpus.get()); cpu >= 0;) {
       const auto topology = system / "cpu" / fmt::format("cpu{}", cpu) / "topology";
       const Bitmap package = cpus_of(topology / "core_siblings_list");
@@ -63,6 +63,7 @@ bool nodes_cut_packages(const std::filesystem::path& sysfs) {
       cpu = hwloc_bitmap_first(rest);
     }
   }
+  return false;
 }
 
 // We ask the drivers ourselves; hwloc's own plugins for them take long to start (OpenCL, X11)

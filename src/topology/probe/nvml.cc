@@ -282,7 +282,8 @@ void NvidiaGpus::see_partitions(const Gpu& gpu) {
       see_partition(gpu, partition, i);
 }
 
-// Its PCI address is the GPU's; what tells it apart is its UUID.
+// Its PCI address is the GPU's; what tells it apart is its UUID, and its place among its siblings,
+// which is the same on other hosts.
 void NvidiaGpus::see_partition(const Gpu& gpu, NvmlDevice partition, unsigned number) {
   Device seen = describe(partition);
   if (seen.identity.uuid.empty())
@@ -291,6 +292,7 @@ void NvidiaGpus::see_partition(const Gpu& gpu, NvmlDevice partition, unsigned nu
   seen.label = fmt::format("gpu{}-mig{}", gpu.number, number);
   seen.parent = gpu.index;
   seen.identity.bdf = builder_.device(gpu.index).identity.bdf;
+  seen.identity.number = number;
   seen.compute_capability = builder_.device(gpu.index).compute_capability;
   builder_.see(seen);
 }

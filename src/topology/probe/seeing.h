@@ -62,8 +62,8 @@ void see_net_port(Builder& builder, const std::filesystem::path& sysfs, const st
 struct Bond {
   std::vector<std::string> members;
   size_t up = 0;          // members with a carrier
-  Bandwidth rate{};       // of all members, as far as they tell it
-  bool is_shared = true;  // not one member at a time
+  Bandwidth rate{};       // of those, as far as they tell it
+  bool is_shared = true;  // each carries a part: not one member at a time, nor all of them the same
 };
 Bond find_bond(const std::filesystem::path& sysfs, const std::string& net);
 

@@ -135,11 +135,14 @@ void see_net_port(Builder& builder, const fs::path& sysfs, const std::string& na
 Bond find_bond(const fs::path& sysfs, const std::string& net) {
   const auto folder = sysfs / "class" / "net";
   Bond bond;
-  bond.is_shared = !read_line(folder / net / "bonding" / "mode").starts_with("active-backup");
+  const std::string mode = read_line(folder / net / "bonding" / "mode");
+  bond.is_shared = !mode.starts_with("active-backup") && !mode.starts_with("broadcast");
   std::ifstream slaves(folder / net / "bonding" / "slaves");
   for (std::string member; slaves >> member;) {
     bond.members.push_back(member);
-    if (read_line(folder / member / "carrier") != "0") bond.up++;
+    // A member that is down does not let its carrier be read.
+    if (read_line(folder / member / "carrier") != "1") continue;
+    bond.up++;
     bond.rate.bytes_per_second +=
         gigabits(read_number(folder / member / "speed") / 1000).bytes_per_second;
   }

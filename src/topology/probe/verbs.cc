@@ -193,8 +193,10 @@ void RdmaPorts::see_port(ibv_context* context, uint32_t nic, const std::string& 
   if (auto gids = read_gids(context, port, attributes.basic.gid_tbl_len); !gids.empty())
     port.gids = known(std::move(gids), kDriver);
   const Bond bond = bond_of(port);
+  const Property<Bandwidth> told = port.line_rate;
   add_members(port, bond);
   const uint32_t index = builder_.see(port);
+  if (port.line_rate != told) builder_.nccl_takes({nic, index, LinkType::net, 1, told});
   told_.insert(nic);
   if (!port.carrier->value) builder_.gap(index, "its link is not active");
   if (!bond.members.empty()) join(nic, index, bond);
@@ -238,13 +240,14 @@ Bond RdmaPorts::bond_of(const Device& port) const {
   return net.empty() ? Bond{} : find_bond(sysfs_, net);
 }
 
-// All that the members that are up carry together. The driver tells the rate of one of them, some
-// newer ones that of all.
+// All that the members that are up carry together. The driver tells the rate of one of them, which
+// NCCL believes, some newer ones that of all.
 void RdmaPorts::add_members(Device& port, const Bond& bond) {
   if (!bond.is_shared || !port.line_rate || bond.up < 2) return;
-  Bandwidth& rate = port.line_rate->value;
-  if (rate < bond.rate || bond.rate == Bandwidth{})
-    rate.bytes_per_second *= static_cast<double>(bond.up);
+  Bandwidth rate = port.line_rate->value;
+  if (rate >= bond.rate && bond.rate != Bandwidth{}) return;
+  rate.bytes_per_second *= static_cast<double>(bond.up);
+  port.line_rate = known(rate, Provenance::assumed);
 }
 
 void RdmaPorts::join(uint32_t nic, uint32_t port, const Bond& bond) {
@@ -256,7 +259,7 @@ void RdmaPorts::join(uint32_t nic, uint32_t port, const Bond& bond) {
                                        fmt::join(bond.members, ", "));
   const auto& rate = builder_.device(port).line_rate;
   if (!bond.is_shared)
-    builder_.gap(port, what + ", of which one is in use at a time");
+    builder_.gap(port, what + ", which carry no more than one of them");
   else if (bond.up < 2)
     builder_.gap(port, what + fmt::format(", of which {} is up", bond.up));
   else if (rate)

@@ -4,6 +4,7 @@ check_PROGRAMS += tests/unit/runtime.t
 TESTS += tests/unit/runtime.t
 tests_unit_runtime_t_SOURCES = \
   tests/unit/runtime/health_test.cc \
+  tests/unit/runtime/host_view_test.cc \
   tests/unit/runtime/job_test.cc \
   tests/unit/runtime/links_test.cc \
   tests/unit/runtime/once_per_host_test.cc \

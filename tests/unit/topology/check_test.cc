@@ -264,3 +264,64 @@ Test(check, the_worst_comes_first) {
     cr_assert(findings[i - 1].severity <= findings[i].severity);
   cr_assert(findings[0].check == "pcie-width");
 }
+
+Test(check, infiniband_and_ethernet_have_mtus_of_their_own) {
+  Plan plan = usual_plan();
+  plan.edit = [](Device& d) {
+    if (d.kind != DeviceKind::port) return;
+    const bool ethernet = d.label == "mlx5_7" || d.label == "mlx5_6";
+    d.link_layer = known(std::string(ethernet ? "Ethernet" : "InfiniBand"), kDriver);
+    d.mtu = known(ethernet ? 1024 : 4096, kDriver);
+  };
+  const auto findings = checked(plan);
+  cr_assert(find(findings, "mtu") == nullptr, "%s", text(findings).c_str());
+}
+
+namespace {
+
+Machine of_mtus(int first, int others) {
+  Plan plan = usual_plan();
+  plan.edit = [=](Device& d) {
+    if (d.kind != DeviceKind::port) return;
+    d.mtu = known(d.label == "mlx5_0" ? first : others, kDriver);
+  };
+  return plan.build();
+}
+
+}  // namespace
+
+Test(check, every_host_of_uneven_mtus_is_told_and_hosts_of_other_mtus_than_the_rest) {
+  const auto findings = check(
+      cluster({of_mtus(1024, 4096), of_mtus(2048, 4096), of_mtus(4096, 4096), of_mtus(1024, 1024)},
+              {0, 1, 2, 3}));
+  std::map<std::string, int> told;
+  for (const Finding& f : findings)
+    if (f.check == "mtu") told[f.host]++;
+  cr_assert(told == (std::map<std::string, int>{{"a0", 2}, {"a1", 2}, {"a2", 1}, {"a3", 1}}), "%s",
+            text(findings).c_str());
+}
+
+// Above another bridge, so that no device behind it shows the contrast.
+Test(check, an_emulated_bridge_above_others_is_told_with_what_nccl_counts) {
+  Plan plan = usual_plan();
+  plan.finish = [](Builder& builder) {
+    Device top = on_pci(DeviceKind::pci_switch, "top", 0x70, builder.numa(0));
+    top.pcie_speed = known(5.0, kDriver);
+    Device middle = on_pci(DeviceKind::pci_switch, "middle", 0x71, builder.see(top));
+    builder.see(on_pci(DeviceKind::gpu, "below", 0x72, builder.see(middle)));
+  };
+  const auto findings = checked(plan);
+  const Finding* const f = find(findings, "pcie-bridge");
+  cr_assert(f != nullptr && f->devices == std::vector<std::string>{"top"}, "%s",
+            text(findings).c_str());
+  cr_assert(f->evidence.find("NCCL counts with 6 GB/s") != std::string::npos, "%s",
+            f->evidence.c_str());
+  cr_assert(f->advice.find("--overlay") != std::string::npos);
+}
+
+Test(check, gpus_without_any_nic_are_noted) {
+  const auto findings = checked({.switches = {{0, 2, {}}}});
+  const Finding* const f = find(findings, "no-nic");
+  cr_assert(f != nullptr && f->severity == Severity::note, "%s", text(findings).c_str());
+  cr_assert(find(checked(usual_plan()), "no-nic") == nullptr);
+}

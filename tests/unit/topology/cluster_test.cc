@@ -20,6 +20,8 @@ struct Facts {
   std::string fabric{};
   int lanes = 16;
   bool second_gpu = false;
+  double gpu_speed_now = 32.0;
+  bool all_tell_fabric = true;
 };
 
 // A host of one GPU on an NVSwitch, and one NIC.
@@ -34,7 +36,8 @@ Topology host(const std::string& name, const Facts& facts) {
     gpu.compute_capability = known(90, Provenance::driver);
     gpu.pcie_speed = known(32.0, Provenance::measured);
     gpu.pcie_lanes = known(facts.lanes, Provenance::measured);
-    if (!facts.fabric.empty())
+    gpu.pcie_speed_now = known(facts.gpu_speed_now, Provenance::driver);
+    if (!facts.fabric.empty() && (i == 0 || facts.all_tell_fabric))
       gpu.fabric = known(FabricClique{facts.fabric, 1}, Provenance::driver);
     builder.link(builder.see(gpu), hub, {LinkType::nvlink, 18});
   }
@@ -43,7 +46,24 @@ Topology host(const std::string& name, const Facts& facts) {
   Device port{.kind = DeviceKind::port, .parent = builder.see(nic)};
   port.identity = {.guid = facts.guid, .number = 1, .name = "mlx5_0"};
   port.line_rate = known(gigabits(400), Provenance::measured);
+  port.elements = {"<odd/>"};
   builder.see(port);
+  return single_host(*std::move(builder).build());
+}
+
+// A host of one GPU in partitions.
+Topology partitioned(const std::string& name, bool numbered) {
+  Builder builder(name, name + ".xml");
+  const uint32_t numa = builder.see({.kind = DeviceKind::numa, .identity = {.number = 0}});
+  Device gpu{.kind = DeviceKind::gpu, .parent = numa};
+  gpu.identity = {.bdf = Bdf{0, 0x10, 0, 0}, .uuid = "GPU-" + name};
+  const uint32_t whole = builder.see(gpu);
+  for (uint32_t slot = 0; slot < 2; slot++) {
+    gpu.parent = whole;
+    gpu.identity.uuid = fmt::format("MIG-{}-{}", name, slot);
+    if (numbered) gpu.identity.number = slot;
+    builder.see(gpu);
+  }
   return single_host(*std::move(builder).build());
 }
 
@@ -69,6 +89,12 @@ Test(cluster, a_fact_that_differs_makes_another_kind) {
       merge({host("a", {.guid = kGuid}), host("b", {.guid = kGuid + 1, .lanes = 8})});
   cr_assert(both.hosts[0].machine != both.hosts[1].machine);
   cr_assert(both.hosts[0].units.empty() && both.hosts[1].units.empty());
+}
+
+Test(cluster, hosts_whose_gpus_are_idle_are_of_the_kind_of_those_at_work) {
+  const Topology both =
+      merge({host("a", {.guid = kGuid}), host("b", {.guid = kGuid + 1, .gpu_speed_now = 2.5})});
+  cr_assert(both.hosts[0].machine == both.hosts[1].machine);
 }
 
 Test(cluster, merging_again_changes_nothing) {
@@ -121,6 +147,31 @@ Test(cluster, a_fabric_of_zeros_is_none) {
   cr_assert(both.hosts[0].domain.empty() && both.gaps.empty());
 }
 
+Test(cluster, a_gpu_that_tells_of_no_fabric_keeps_its_host_out_of_the_domain) {
+  const auto part = [](const std::string& name) {
+    return host(
+        name,
+        {.uuid = "GPU-" + name, .fabric = kFabric, .second_gpu = true, .all_tell_fabric = false});
+  };
+  const Topology both = merge({part("a"), part("b")});
+  cr_assert(both.hosts[0].domain.empty() && both.hosts[1].domain.empty());
+}
+
+Test(cluster, what_is_seen_again_is_not_doubled_and_its_cabling_is_kept) {
+  for (const bool second_gpu : {false, true})
+    for (const bool first_tells : {false, true}) {
+      Topology a = host("a", {.uuid = "GPU-a", .guid = kGuid});
+      Topology b = host("a", {.uuid = "GPU-a", .guid = kGuid, .second_gpu = second_gpu});
+      Topology& telling = first_tells ? a : b;
+      telling.leaves = {{"x", 0}};
+      telling.hosts[0].leaves = {0};
+      const Topology whole = merge({a, b});
+      cr_assert(whole.hosts.size() == 1 && whole.leaves.size() == 1);
+      cr_assert(whole.hosts[0].leaves == std::vector<uint32_t>{0});
+      cr_assert(find(*whole.hosts[0].machine, "mlx5_0")->elements.size() == 1);
+    }
+}
+
 Test(cluster, leaves_of_one_name_are_one) {
   Topology a = host("a", {.guid = kGuid}), b = host("b", {.guid = kGuid + 1});
   a.leaves = {{"x", 0}, {"y", 1}};
@@ -130,4 +181,18 @@ Test(cluster, leaves_of_one_name_are_one) {
   const Topology both = merge({a, b});
   cr_assert(both.leaves.size() == 2);
   cr_assert(both.hosts[0].leaves[0] == 1 && both.hosts[1].leaves[0] == 1);
+}
+
+Test(cluster, partitions_are_told_apart_by_their_place_once_their_uuids_are_the_hosts) {
+  for (const bool numbered : {true, false}) {
+    const Topology both = merge({partitioned("a", numbered), partitioned("b", numbered)});
+    cr_assert((both.hosts[0].machine == both.hosts[1].machine) == numbered);
+    for (const Host& h : both.hosts) cr_assert(h.machine->count(DeviceKind::gpu) == 2);
+    const auto again = read_json(json_text(both));
+    cr_assert(again.has_value(), "%s", again ? "" : again.error().text.c_str());
+    cr_assert(again->hosts[1].units == both.hosts[1].units);
+    const Topology once_more = merge({both, *again, partitioned("b", numbered)});
+    cr_assert(once_more.hosts.size() == 2);
+    cr_assert(once_more.hosts[1].machine->count(DeviceKind::gpu) == 2);
+  }
 }

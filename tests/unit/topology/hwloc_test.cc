@@ -160,6 +160,16 @@ Test(hwloc, a_gpu_has_the_identity_that_its_driver_told) {
   cr_assert(gpu.model->from == Provenance::file);
 }
 
+Test(hwloc, accelerators_of_intel_and_fpgas_and_graphics_within_the_cpu_are_no_gpus) {
+  const Machine m = read(one_package(root(pci("0000:00:02.0", "0300 [8086:a780] [0000:0000] 04") +
+                                          pci("0000:00:0b.0", "1200 [8086:7d1d] [0000:0000] 04") +
+                                          pci("0000:01:00.0", "1200 [10ee:5000] [10ee:000e] 00") +
+                                          pci("0000:02:00.0", "1200 [1002:74a1] [1002:74a1] 00") +
+                                          pci("0000:03:00.0", "0300 [8086:56c0] [8086:4905] 08"))));
+  cr_assert(m.count(DeviceKind::gpu) == 2);
+  cr_assert(to_text(*find(m, "gpu0")->identity.bdf) == "0000:02:00.0");
+}
+
 Test(hwloc, a_file_cut_anywhere_is_an_error) {
   for (const char* file : {"hwloc.xml", "hwloc-1.xml", "hwloc-nvlink.xml"}) {
     const std::string whole = read_file(golden(file));
@@ -437,8 +447,10 @@ Test(hwloc, nodes_across_packages_are_in_none_and_a_gap) {
   cr_assert(has_gap(m, "numa0", "one package"));
 }
 
-// hwloc, asked to look at a host made up here, as its own tests do.
-Test(hwloc, overlapping_nodes_and_packages_are_a_gap_and_nothing_is_printed) {
+namespace {
+
+// hwloc, asked to look at a host made up here, as its own tests do. Its nodes are 0 and `last`.
+void expect_overlap_is_a_gap(int last) {
   const FakeHost fake;
   const auto system = std::string("sys/devices/system/");
   for (int cpu = 0; cpu < 4; cpu++) {
@@ -455,8 +467,8 @@ Test(hwloc, overlapping_nodes_and_packages_are_a_gap_and_nothing_is_printed) {
   }
   fake.write(system + "cpu/online", "0-3");
   fake.write(system + "cpu/possible", "0-3");
-  fake.write(system + "node/online", "0-1");
-  for (int node = 0; node < 2; node++) {
+  fake.write(system + "node/online", fmt::format("0,{}", last));
+  for (const int node : {0, last}) {
     const auto folder = system + fmt::format("node/node{}/", node);
     fake.write(folder + "cpulist", node == 0 ? "0,2" : "1,3");
     fake.write(folder + "cpumap", node == 0 ? "5" : "a");
@@ -476,4 +488,11 @@ Test(hwloc, overlapping_nodes_and_packages_are_a_gap_and_nothing_is_printed) {
   cr_assert(read_file(said).empty(), "%s", read_file(said).c_str());
   cr_assert(machine->count(DeviceKind::numa) == 2, "%u", machine->count(DeviceKind::numa));
   cr_assert(has_gap(*machine, "packages", "overlap"));
+}
+
+}  // namespace
+
+Test(hwloc, overlapping_nodes_and_packages_are_a_gap_and_nothing_is_printed) {
+  expect_overlap_is_a_gap(1);
+  expect_overlap_is_a_gap(8);  // as POWER9 numbers them
 }

@@ -287,6 +287,26 @@ Test(nccl_xml_writer, invented_bus_ids_are_said_to_be) {
   cr_assert(nvlinks(read(text)) == 8 * 18);
 }
 
+Test(nccl_xml_writer, a_gpu_stands_for_its_partitions_whether_or_not_they_tell_its_address) {
+  for (const bool addressed : {true, false}) {
+    Builder builder("host", "test");
+    const uint32_t node = builder.see({.kind = DeviceKind::numa, .identity = {.number = 0}});
+    const Bdf bdf{0, 0x10, 0, 0};
+    const uint32_t whole =
+        builder.see({.kind = DeviceKind::gpu, .parent = node, .identity = {.bdf = bdf}});
+    for (uint32_t slot = 0; slot < 3; slot++) {
+      Device part{.kind = DeviceKind::gpu, .parent = whole};
+      if (addressed) part.identity = {.bdf = bdf, .uuid = "MIG", .number = slot};
+      if (addressed) part.identity.uuid += std::to_string(slot);
+      builder.see(part);
+    }
+    const std::string text = written(single_host(*std::move(builder).build()));
+    cr_assert(text.find("gpu1, a partition of gpu0, which stands for it") != std::string::npos);
+    cr_assert(text.find("ffff:") == std::string::npos, "%s", text.c_str());
+    cr_assert(read(text).count(DeviceKind::gpu) == 1);
+  }
+}
+
 Test(nccl_xml_writer, what_nccls_parser_does_not_take_is_refused_by_name) {
   const auto with_name = [](const std::string& name) {
     return refused(read_all(system_of(cpu(0, net(name, "speed=\"1000\"")))));

@@ -247,7 +247,7 @@ Test(nvml, partitions_are_gpus_of_their_own_in_the_one_that_they_are_of) {
   const Machine m = look(n);
   cr_assert(m.count(DeviceKind::gpu) == 1 + 6);  // work goes to the partitions, not to the whole
   const Device& partition = *find(m, "gpu1-mig6");
-  cr_assert(partition.identity.uuid == "MIG-16");
+  cr_assert(partition.identity.uuid == "MIG-16" && partition.identity.number == 6);
   cr_assert(m.devices()[partition.parent].label == "gpu1");
   cr_assert(partition.identity.bdf == find(m, "gpu1")->identity.bdf);
   cr_assert_not(has_gap(m, "gpu1-mig6", "PCIe"));

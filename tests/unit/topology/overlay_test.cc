@@ -6,8 +6,10 @@
 #include <set>
 
 #include "machines.h"
+#include "plan.h"
 #include "topology/format/formats.h"
 #include "topology/path.h"
+#include "topology/replay.h"
 
 using namespace crosstie;
 using namespace crosstie::test;
@@ -104,12 +106,74 @@ Test(overlay, what_it_tells_outweighs_what_the_guest_saw) {
   cr_assert(between(laid.machine, "gpu0", "numa1").type == PathClass::phb);
 }
 
+namespace {
+
+Machine laid_over(const Machine& machine, const std::string& toml) {
+  auto laid = lay_over(machine, *read_overlay_toml(toml));
+  cr_assert(laid.has_value(), "%s", laid ? "" : laid.error().text.c_str());
+  return std::move(laid->machine);
+}
+
+}  // namespace
+
+Test(overlay, an_nvlink_domain_of_several_hosts_stays_one) {
+  const Machine tray = *read_synthetic("gb200-nvl72")->hosts[0].machine;
+  cr_assert(tray.hosts_in_domain() == 18);
+  cr_assert(laid_over(tray, "[pcie]\ngt_s = 32.0").hosts_in_domain() == 18);
+}
+
+// A port that tells kb/s for Mb/s, beneath a bridge that tells 2.5 GT/s.
+Test(overlay, what_nccl_believes_stays_until_it_is_corrected) {
+  Plan plan = usual_plan();
+  plan.edit = [](Device& d) {
+    if (d.label == "mlx5_0") d.line_rate = known(gigabits(200000), Provenance::file);
+    if (d.label == "switch1") d.pcie_speed = known(2.5, Provenance::file);
+  };
+  const Machine misled = plan.build();
+  cr_assert(misled.nccl_links().size() == 2);
+  const Machine same = laid_over(misled, "");
+  cr_assert(same_kind(misled, same));
+  const Machine corrected =
+      laid_over(misled,
+                "[[device]]\nbdf = \"0000:04:00.0\"\ngigabits_per_second = 200.0\n"
+                "[[device]]\nbdf = \"0000:06:00.0\"\ngt_s = 32.0");
+  cr_assert(corrected.nccl_links().empty());
+  cr_assert(!has_gap(corrected, "mlx5_0", "tells") && !has_gap(corrected, "switch1", "tells"));
+}
+
+// The label that it had may be another's where it is seen again.
+Test(overlay, a_gap_stays_with_its_device) {
+  Builder builder("host", "test");
+  const Device numa{.kind = DeviceKind::numa, .identity = {.number = 0}};
+  const uint32_t node = builder.see(numa);
+  const uint32_t first = builder.see(on_pci(DeviceKind::gpu, "x", 1, node));
+  builder.see(on_pci(DeviceKind::gpu, "y", 2, node));
+  builder.gap(first, "odd");
+  Builder other("host", "test");
+  other.see(on_pci(DeviceKind::gpu, "x", 2, other.see(numa)));
+  replay(*std::move(builder).build(), other, {});
+  const Machine again = *std::move(other).build();
+  cr_assert(has_gap(again, "x#2", "odd") && find(again, "x#2")->identity.bdf->bus == 1);
+}
+
 Test(overlay, switches_may_be_beneath_switches) {
   const Overlaid laid =
       lay("[[switch]]\nbdf = \"0000:f0:00.0\"\ndevices = [\"0000:f1:00.0\", \"0000:09:00.0\"]\n"
           "[[switch]]\nbdf = \"0000:f1:00.0\"\ndevices = [\"0000:01:00.0\", \"0000:0a:00.0\"]");
   cr_assert(laid.unmatched.empty());
   cr_assert(between(laid.machine, "gpu0", "mlx5_0").type == PathClass::pxb);
+}
+
+Test(overlay, a_numa_node_that_the_guest_does_not_have_is_an_error) {
+  Plan plan = usual_plan();
+  plan.switches.resize(2);
+  plan.numas = 1;
+  for (const char* toml : {"[[switch]]\nnuma = 5\ndevices = [\"0000:02:00.0\"]",
+                           "[[device]]\nnuma = 5\nbdf = \"0000:02:00.0\""}) {
+    const auto laid = lay_over(plan.build(), *read_overlay_toml(toml));
+    cr_assert(!laid && laid.error().text == "the guest has no NUMA node 5; it has 0", "%s",
+              laid ? "" : laid.error().text.c_str());
+  }
 }
 
 Test(overlay, a_mistake_is_an_error_that_names_its_line) {

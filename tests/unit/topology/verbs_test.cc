@@ -2,9 +2,12 @@
 // What verbs and sysfs tell of ports, through fake ones.
 #include <criterion/criterion.h>
 
+#include <algorithm>
+
 #include "../../fake/sysfs.h"
 #include "../../fake/verbs.h"
 #include "machines.h"
+#include "topology/check.h"
 #include "topology/probe/seeing.h"
 
 using namespace crosstie;
@@ -12,7 +15,7 @@ using namespace crosstie::test;
 
 namespace {
 
-struct Host {
+struct FakeHost {
   fake::Sysfs sysfs;
   Verbs verbs = fake::verbs();
   std::string hcas;
@@ -59,14 +62,16 @@ int query_ethernet(ibv_context*, uint8_t, _compat_ibv_port_attr* attributes) {
 }
 
 // One RDMA device, over a bond of eth0 and eth1.
-Host bonded(const std::string& mode = "802.3ad 4") {
-  Host host;
+FakeHost bonded(const std::string& mode = "802.3ad 4") {
+  FakeHost host;
   host.verbs.get_device_list = [](int* count) { return *count = 1, fake::rdma_list; };
   host.verbs.get_device_name = [](ibv_device*) { return "mlx5_bond_0"; };
   host.verbs.query_port_old = query_ethernet;
   host.sysfs.write("class/infiniband/mlx5_bond_0/ports/1/gid_attrs/ndevs/0", "bond0\n");
   host.sysfs.write("class/net/bond0/bonding/slaves", "eth0 eth1\n");
   host.sysfs.write("class/net/bond0/bonding/mode", mode + "\n");
+  for (const char* member : {"eth0", "eth1"})
+    host.sysfs.write(fmt::format("class/net/{}/carrier", member), "1\n");
   return host;
 }
 
@@ -99,7 +104,7 @@ int close_extended(ibv_context* context) {
 }  // namespace
 
 Test(verbs, a_port_is_described_whole) {
-  const Machine m = Host().look();
+  const Machine m = FakeHost().look();
   const Device& port = *find(m, "mlx5_0");
   cr_assert(port.line_rate->value == gigabits(400) && port.mtu->value == 4096);
   cr_assert(port.link_layer->value == "InfiniBand" && port.lid->value == 7);
@@ -110,14 +115,14 @@ Test(verbs, a_port_is_described_whole) {
 }
 
 Test(verbs, nics_with_one_guid_for_the_host_stay_apart) {
-  const Machine m = Host().look();
+  const Machine m = FakeHost().look();
   cr_assert(m.count(DeviceKind::nic) == 2 && m.count(DeviceKind::port) == 2);
   cr_assert(find(m, "nic0")->node_guid->value == 0xa088c20300ab0000u);
   cr_assert(find(m, "nic1")->node_guid == find(m, "nic0")->node_guid);
 }
 
 Test(verbs, holes_in_the_table_of_gids_are_skipped) {
-  Host host;
+  FakeHost host;
   host.verbs.query_port_old = query_ethernet;
   host.verbs.query_gid = [](ibv_context*, uint8_t, int index, ibv_gid* gid) {
     if (index == 3) return EINVAL;
@@ -148,14 +153,14 @@ Test(verbs, a_device_of_as_many_ports_as_can_be_told_is_looked_at_to_the_last, .
 }
 
 Test(verbs, rates_beyond_eight_bits_are_read) {
-  Host host;
+  FakeHost host;
   host.verbs.open_device = open_extended;
   host.verbs.close_device = close_extended;
   cr_assert(find(host.look(), "mlx5_1")->line_rate->value == gigabits(800));
 }
 
 Test(verbs, ports_that_the_user_leaves_out_are_left_out_with_a_gap) {
-  Host host;
+  FakeHost host;
   host.hcas = "^mlx5_0";
   const Machine m = host.look();
   cr_assert(m.count(DeviceKind::port) == 1 && m.count(DeviceKind::nic) == 2);
@@ -166,7 +171,7 @@ Test(verbs, ports_that_the_user_leaves_out_are_left_out_with_a_gap) {
 }
 
 Test(verbs, a_device_that_does_not_open_is_a_gap_and_its_network_device_counts) {
-  Host host;
+  FakeHost host;
   host.verbs.open_device = [](ibv_device* device) -> ibv_context* {
     return device == &fake::rdma_devices[0] ? nullptr : fake::verbs().open_device(device);
   };
@@ -176,33 +181,41 @@ Test(verbs, a_device_that_does_not_open_is_a_gap_and_its_network_device_counts) 
 }
 
 Test(verbs, a_bond_carries_what_its_members_do_together) {
-  const Host host = bonded();
+  const FakeHost host = bonded();
   const Machine m = host.look();
   cr_assert(find(m, "nic0")->bond_members->value == 2);
-  cr_assert(find(m, "mlx5_bond_0")->line_rate->value == gigabits(400));
+  cr_assert(*find(m, "mlx5_bond_0")->line_rate == Known(gigabits(400), Provenance::assumed));
+  cr_assert(m.nccl_links().size() == 1);  // NCCL believes what the driver tells of the port
+  cr_assert(m.nccl_links()[0].bandwidth == known(gigabits(200), Provenance::driver));
+  const auto findings = check(single_host(m));
+  cr_assert(std::ranges::count(findings, "speed-unknown", &Finding::check) == 0);
+  cr_assert(std::ranges::count(findings, "speed-absurd", &Finding::check) == 0);
   cr_assert(has_gap(m, "mlx5_bond_0", "a bond of 2 ports (eth0, eth1); each queue pair"));
   cr_assert(m.count(DeviceKind::port) == 1);  // eth1 is in the bond, too
 }
 
 Test(verbs, a_bond_whose_driver_tells_the_sum_is_not_counted_twice) {
-  const Host host = bonded();
+  const FakeHost host = bonded();
   for (const char* member : {"eth0", "eth1"})
     host.sysfs.write(fmt::format("class/net/{}/speed", member), "100000\n");
   cr_assert(find(host.look(), "mlx5_bond_0")->line_rate->value == gigabits(200));
 }
 
 Test(verbs, a_bond_in_reserve_or_with_one_member_up_carries_one) {
-  cr_assert(find(bonded("active-backup 1").look(), "mlx5_bond_0")->line_rate->value ==
-            gigabits(200));
-  const Host host = bonded();
-  host.sysfs.write("class/net/eth1/carrier", "0\n");
-  const Machine m = host.look();
-  cr_assert(find(m, "mlx5_bond_0")->line_rate->value == gigabits(200));
-  cr_assert(has_gap(m, "mlx5_bond_0", "of which 1 is up"));
+  for (const char* mode : {"active-backup 1", "broadcast 3"})
+    cr_assert(find(bonded(mode).look(), "mlx5_bond_0")->line_rate->value == gigabits(200));
+  // The carrier of an interface that is down cannot be read.
+  for (const char* carrier : {"0\n", ""}) {
+    const FakeHost host = bonded();
+    host.sysfs.write("class/net/eth1/carrier", carrier);
+    const Machine m = host.look();
+    cr_assert(*find(m, "mlx5_bond_0")->line_rate == Known(gigabits(200), Provenance::driver));
+    cr_assert(has_gap(m, "mlx5_bond_0", "of which 1 is up"));
+  }
 }
 
 Test(sysfs, a_network_device_tells_its_carrier_and_mtu) {
-  Host host;
+  FakeHost host;
   host.verbs.get_device_list = [](int* count) { return *count = 0, fake::rdma_list; };
   host.sysfs.write("class/net/eth0/carrier", "1\n");
   host.sysfs.write("class/net/eth0/mtu", "9000\n");
