@@ -144,7 +144,7 @@ Test(verbs, holes_in_the_table_of_gids_are_skipped) {
 }
 
 Test(verbs, a_device_of_as_many_ports_as_can_be_told_is_looked_at_to_the_last, .timeout = 60) {
-  Host host;
+  FakeHost host;
   host.verbs.query_device = [](ibv_context*, ibv_device_attr* attributes) {
     attributes->phys_port_cnt = 255;
     return 0;
