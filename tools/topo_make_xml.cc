@@ -43,16 +43,12 @@ class Concerns {
 // invented there; these go by their labels.
 using Ends = std::map<std::string, uint32_t>;
 
-bool is_partition(const Machine& machine, const Device& d) {
-  return d.parent != kNoDevice && is_part(d, machine.devices()[d.parent]);
-}
-
 Ends ends(const Machine& machine, const std::set<std::string>& unaddressed) {
   Ends found;
   for (uint32_t i = 0; i < machine.devices().size(); i++) {
     const Device& d = machine.devices()[i];
     const bool by_label = !d.identity.bdf || unaddressed.contains(d.label);
-    if (d.kind == DeviceKind::gpu && !is_partition(machine, d))
+    if (d.kind == DeviceKind::gpu && !machine.is_part(d))
       found.emplace(by_label ? d.label : to_text(*d.identity.bdf), i);
     if (d.kind == DeviceKind::port)
       found.emplace(fmt::format("{}:{}", d.identity.name.empty() ? d.label : d.identity.name,
@@ -125,20 +121,13 @@ Status check_paths(const Machine& meant, const Machine& written, Concerns& conce
   return {};
 }
 
-std::vector<uint32_t> of_kind(const Machine& machine, DeviceKind kind) {
-  std::vector<uint32_t> found;
-  for (uint32_t i = 0; i < machine.devices().size(); i++)
-    if (machine.devices()[i].kind == kind) found.push_back(i);
-  return found;
-}
-
 // Without a NIC beneath a common switch NCCL uses no GPUDirect RDMA.
 void check_nearness(const Machine& machine, Concerns& concerns) {
   const Paths paths(machine, Paths::View::physical);
-  const auto ports = of_kind(machine, DeviceKind::port);
+  const auto ports = machine.of_kind(DeviceKind::port);
   if (ports.empty()) return concerns.say("no NIC is in the file");
   std::vector<std::string> far;
-  for (const uint32_t gpu : of_kind(machine, DeviceKind::gpu))
+  for (const uint32_t gpu : machine.of_kind(DeviceKind::gpu))
     if (std::ranges::all_of(
             ports, [&](uint32_t port) { return paths.between(gpu, port).type > PathClass::p2c; }))
       far.push_back(machine.devices()[gpu].label);

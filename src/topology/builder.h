@@ -54,7 +54,6 @@ class Builder {
   uint32_t size() const { return static_cast<uint32_t>(devices_.size()); }
   // The NUMA node of that number, or kNoDevice.
   uint32_t numa(uint32_t number) const;
-  bool empty() const { return devices_.empty(); }
 
   // Fills in what no source told, with a gap for each, and checks the outcome.
   Result<Machine> build() &&;

@@ -172,7 +172,7 @@ Suspect::Suspect(const Machine& machine_)
       rails(match_rails(machine_, paths)) {
   for (uint32_t i = 0; i < machine.devices().size(); i++) {
     const Device& d = device(i);
-    if (d.kind == DeviceKind::gpu && whole_gpu(machine, i) == i) gpus.push_back(i);
+    if (d.kind == DeviceKind::gpu && !machine.is_part(d)) gpus.push_back(i);
     if (d.kind == DeviceKind::nic && d.identity.bdf) nics.push_back(i);
     if (d.kind != DeviceKind::port || !device(d.parent).identity.bdf) continue;
     ports.push_back(i);

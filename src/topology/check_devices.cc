@@ -196,7 +196,7 @@ void check_pcie(Suspect& suspect) {
   std::set<uint32_t> bridges;
   for (uint32_t i = 0; i < suspect.machine.devices().size(); i++) {
     const Device& d = suspect.device(i);
-    const bool endpoint = (d.kind == DeviceKind::gpu && whole_gpu(suspect.machine, i) == i) ||
+    const bool endpoint = (d.kind == DeviceKind::gpu && !suspect.machine.is_part(d)) ||
                           (d.kind == DeviceKind::nic && d.identity.bdf);
     if (!endpoint && d.kind != DeviceKind::pci_switch) continue;
     check_training(suspect, i);

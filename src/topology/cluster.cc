@@ -61,16 +61,12 @@ std::set<std::string> marks_of(const std::vector<Unit>& units) {
   return marks;
 }
 
-std::vector<uint32_t> ports_of(const Machine& machine) {
-  return machine.endpoints(DeviceKind::port);
-}
-
 // Cabling, by the labels of ports; what the first sighting tells stays.
 class Cabling {
  public:
   // seen: the builder's index of each device of the host's Machine.
   void add(const Host& host, const Builder& builder, const std::vector<uint32_t>& seen) {
-    const auto ports = ports_of(*host.machine);
+    const auto ports = host.machine->of_kind(DeviceKind::port);
     for (size_t i = 0; i < ports.size() && i < host.leaves.size(); i++)
       if (host.leaves[i] != kNoLeaf)
         leaf_of_.emplace(builder.device(seen[ports[i]]).label, host.leaves[i]);
@@ -78,7 +74,7 @@ class Cabling {
   std::vector<uint32_t> leaves(const Machine& machine) const {
     if (leaf_of_.empty()) return {};
     std::vector<uint32_t> out;
-    for (const uint32_t port : ports_of(machine)) {
+    for (const uint32_t port : machine.of_kind(DeviceKind::port)) {
       const auto found = leaf_of_.find(machine.devices()[port].label);
       out.push_back(found == leaf_of_.end() ? kNoLeaf : found->second);
     }
@@ -274,7 +270,7 @@ std::string clique_of(const Host& host) {
   std::set<std::string> cliques;
   for (uint32_t i = 0; i < devices.size(); i++) {
     const Device& d = devices[i];
-    if (d.kind != DeviceKind::gpu || is_part(d, devices[d.parent])) continue;
+    if (d.kind != DeviceKind::gpu || host.machine->is_part(d)) continue;
     const auto& fabric = d.fabric ? d.fabric : fabrics[i];
     const bool zero = !fabric || fabric->value.cluster.find_first_not_of("0-") == std::string::npos;
     cliques.insert(zero ? "" : fmt::format("{}/{}", fabric->value.cluster, fabric->value.clique));

@@ -9,8 +9,7 @@ namespace crosstie {
 namespace {
 
 bool is_partition(const Machine& machine, const Device& d) {
-  return d.kind == DeviceKind::gpu && d.parent != kNoDevice &&
-         machine.devices()[d.parent].kind == DeviceKind::gpu;
+  return d.kind == DeviceKind::gpu && machine.is_part(d);
 }
 
 // Devices of different kinds, hosts or levels are never the same; nor are two keys alike.

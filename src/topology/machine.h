@@ -71,6 +71,12 @@ class Machine {
   std::span<const Link> nccl_links() const { return parts_.nccl_links; }
   // `links` with what NCCL takes instead, ascending by ends and type.
   std::vector<Link> links_as_nccl_takes_them() const;
+  // All of that kind, in order.
+  std::vector<uint32_t> of_kind(DeviceKind kind) const;
+  // Whether one of this Machine's devices is a part of another: a partition, a virtual function.
+  bool is_part(const Device& device) const;
+  // Hosts that the devices are of: more than one in an NVLink domain.
+  uint32_t host_count() const;
   // Of GPUs those that work can be given to: not one with partitions, but each of these. Of NICs no
   // virtual functions of others.
   std::vector<uint32_t> endpoints(DeviceKind kind) const;

@@ -97,9 +97,9 @@ void Paths::give_nodes() {
     if (kind(i) == DeviceKind::nvswitch && nvswitch == kNoDevice) nvswitch = i;
     node_.push_back(kind(i) == DeviceKind::nvswitch ? nvswitch : i);
     // What a GPU or NIC is divided into reaches all else as the whole does.
-    const uint32_t parent = machine_.devices()[i].parent;
-    if (parent != kNoDevice && is_part(machine_.devices()[i], machine_.devices()[parent])) {
-      node_[i] = node_[parent];
+    const Device& d = machine_.devices()[i];
+    if (machine_.is_part(d)) {
+      node_[i] = node_[d.parent];
       continue;
     }
     if (kind(i) == DeviceKind::numa) numas_.push_back(i);

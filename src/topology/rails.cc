@@ -267,6 +267,12 @@ class Host {
   size_t worthwhile_ = 1;  // so many ports a GPU
 };
 
+// The GPU that a partition (MIG, CPX) is part of; of a whole one, itself.
+uint32_t whole_gpu(const Machine& machine, uint32_t gpu) {
+  while (machine.is_part(machine.devices()[gpu])) gpu = machine.devices()[gpu].parent;
+  return gpu;
+}
+
 void share_with_partitions(const Machine& machine, Rails& rails) {
   std::map<uint32_t, const Rails::Gpu*> served;
   for (const Rails::Gpu& gpu : rails.gpus) served.emplace(gpu.device, &gpu);
@@ -276,13 +282,6 @@ void share_with_partitions(const Machine& machine, Rails& rails) {
 }
 
 }  // namespace
-
-uint32_t whole_gpu(const Machine& machine, uint32_t gpu) {
-  const auto devices = machine.devices();
-  while (devices[gpu].parent != kNoDevice && devices[devices[gpu].parent].kind == DeviceKind::gpu)
-    gpu = devices[gpu].parent;
-  return gpu;
-}
 
 Rails match_rails(const Machine& machine, const Paths& physical) {
   Rails rails;
@@ -295,7 +294,7 @@ Rails match_rails(const Machine& machine, const Paths& physical) {
       host.add_port(rails.ports.size());
       rails.ports.push_back({i});
     } else {
-      if (whole_gpu(machine, i) == i) host.add_gpu(rails.gpus.size());
+      if (!machine.is_part(devices[i])) host.add_gpu(rails.gpus.size());
       rails.gpus.push_back({i});
     }
   }

@@ -36,7 +36,4 @@ struct Rails {
 Rails match_rails(const Machine& machine, const Paths& physical);
 Rails match_rails(const Machine& machine);
 
-// The GPU that a partition (MIG, CPX) is part of; of a whole one, itself.
-uint32_t whole_gpu(const Machine& machine, uint32_t gpu);
-
 }  // namespace crosstie

@@ -239,19 +239,31 @@ bool same_kind(const Machine& a, const Machine& b) {
          a.hosts_in_domain() == b.hosts_in_domain();
 }
 
+std::vector<uint32_t> Machine::of_kind(DeviceKind kind) const {
+  std::vector<uint32_t> out;
+  for (uint32_t i = 0; i < devices().size(); i++)
+    if (devices()[i].kind == kind) out.push_back(i);
+  return out;
+}
+
+bool Machine::is_part(const Device& device) const {
+  return device.parent != kNoDevice && crosstie::is_part(device, devices()[device.parent]);
+}
+
+uint32_t Machine::host_count() const {
+  uint32_t count = 1;
+  for (const Device& d : devices()) count = std::max(count, d.host + 1);
+  return count;
+}
+
 std::vector<uint32_t> Machine::endpoints(DeviceKind kind) const {
-  const auto is_part = [&](const Device& d) {
-    return d.parent != kNoDevice && crosstie::is_part(d, devices()[d.parent]);
-  };
   std::vector<bool> divided(devices().size());
   for (const Device& d : devices())
     if (is_part(d)) divided[d.parent] = true;
-  std::vector<uint32_t> out;
-  for (uint32_t i = 0; i < devices().size(); i++) {
-    const Device& d = devices()[i];
-    const bool counts = kind == DeviceKind::gpu ? !divided[i] : !is_part(d);
-    if (d.kind == kind && counts) out.push_back(i);
-  }
+  auto out = of_kind(kind);
+  std::erase_if(out, [&](uint32_t i) {
+    return kind == DeviceKind::gpu ? divided[i] : is_part(devices()[i]);
+  });
   return out;
 }
 

@@ -48,13 +48,6 @@ bool has(std::string_view pattern, std::string_view braced) {
   return pattern.find(braced) != pattern.npos;
 }
 
-std::vector<uint32_t> ports_of(const Machine& machine) {
-  std::vector<uint32_t> ports;
-  for (uint32_t i = 0; i < machine.devices().size(); i++)
-    if (machine.devices()[i].kind == DeviceKind::port) ports.push_back(i);
-  return ports;
-}
-
 class Reader : TomlReader {
  public:
   explicit Reader(const std::string& source)
@@ -341,7 +334,7 @@ uint32_t Reader::leaf(const std::string& name, int64_t rail) {
 }
 
 void Reader::cable(const toml::node& at, Host& host, int64_t rail, const std::string& name) {
-  const auto ports = ports_of(*host.machine);
+  const auto ports = host.machine->of_kind(DeviceKind::port);
   host.leaves.resize(ports.size(), kNoLeaf);
   bool any = false;
   for (size_t i = 0; i < ports.size(); i++) {
@@ -361,7 +354,7 @@ void Reader::cable(const toml::node& at, Host& host, int64_t rail, const std::st
 void Reader::say_what_is_loose() {
   std::vector<const Host*> loose;
   for (const Host& host : topology_.hosts) {
-    const auto ports = ports_of(*host.machine);
+    const auto ports = host.machine->of_kind(DeviceKind::port);
     for (size_t i = 0; i < ports.size(); i++)
       if (host.machine->devices()[ports[i]].rail &&
           (host.leaves.empty() || host.leaves[i] == kNoLeaf)) {

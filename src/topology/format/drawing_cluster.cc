@@ -29,17 +29,10 @@ dot::Colour colour_of(const std::optional<uint32_t>& rail) {
 // Hosts drawn as one: of one kind, or a single one.
 using Block = std::vector<const Host*>;
 
-std::vector<uint32_t> of_kind(const Machine& machine, DeviceKind kind) {
-  std::vector<uint32_t> out;
-  for (uint32_t i = 0; i < machine.devices().size(); i++)
-    if (machine.devices()[i].kind == kind) out.push_back(i);
-  return out;
-}
-
 // The ports of a kind of host, those of one rail beside each other and in the order of rails.
 struct Front {
   explicit Front(const Machine& machine)
-      : rails(rails_of(machine)), ports(of_kind(machine, DeviceKind::port)) {
+      : rails(rails_of(machine)), ports(machine.of_kind(DeviceKind::port)) {
     order.resize(ports.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t i) {
@@ -176,10 +169,8 @@ class Cluster {
   }
 
   static std::vector<uint32_t> whole_gpus(const Machine& machine) {
-    auto out = of_kind(machine, DeviceKind::gpu);
-    std::erase_if(out, [&](uint32_t i) {
-      return machine.devices()[machine.devices()[i].parent].kind == DeviceKind::gpu;
-    });
+    auto out = machine.of_kind(DeviceKind::gpu);
+    std::erase_if(out, [&](uint32_t i) { return machine.is_part(machine.devices()[i]); });
     return out;
   }
 

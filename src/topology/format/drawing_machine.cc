@@ -29,12 +29,6 @@ std::string below_name(std::initializer_list<std::string> words) {
 std::string model_of(const Device& d) { return d.model ? d.model->value : std::string(); }
 std::string bdf_of(const Device& d) { return d.identity.bdf ? to_text(*d.identity.bdf) : ""; }
 
-uint32_t hosts_in(const Machine& machine) {
-  uint32_t hosts = 0;
-  for (const Device& d : machine.devices()) hosts = std::max(hosts, d.host + 1);
-  return hosts;
-}
-
 // All that identifies a device, shown by a browser where the pointer rests on it.
 std::string tooltip(const Device& d) {
   std::string text = d.label;
@@ -67,7 +61,7 @@ void MachineDrawing::give_columns() {
 void MachineDrawing::draw(std::string_view title) const {
   out_.open(fmt::format("subgraph cluster_{}machine", nodes_.prefix));
   out_.line(fmt::format("label=<{}> fontsize=14 color=\"#888888\"", bold(title)));
-  const uint32_t hosts = hosts_in(nodes_.machine);
+  const uint32_t hosts = nodes_.machine.host_count();
   for (uint32_t host = 0; host < hosts; host++) {
     if (hosts > 1) {
       out_.open(fmt::format("subgraph cluster_{}host{}", nodes_.prefix, host));
@@ -170,10 +164,6 @@ std::string MachineDrawing::port_row(uint32_t port) const {
     return fmt::format("<TR><TD COLSPAN=\"2\" PORT=\"p{}\">{}</TD></TR>", port, text);
   return fmt::format("<TR><TD>{}</TD>{}</TR>", text,
                      dot::rail_cell(*rails_[port], fmt::format(" PORT=\"p{}\"", port)));
-}
-
-std::string MachineDrawing::end_at(uint32_t port) const {
-  return fmt::format("{}:p{}:e", nodes_.id(port), port);
 }
 
 void MachineDrawing::draw_link(const Link& link) const {

@@ -19,8 +19,6 @@ class MachineDrawing {
   MachineDrawing(dot::Writer& out, const Machine& machine, std::string prefix);
 
   void draw(std::string_view title) const;
-  // What an edge to that port ends at.
-  std::string end_at(uint32_t port) const;
 
  private:
   const Device& device(uint32_t index) const { return nodes_.machine.devices()[index]; }
@@ -35,7 +33,6 @@ class MachineDrawing {
   void draw_gpu(uint32_t gpu) const;
   void draw_nic(uint32_t nic) const;
   std::string port_row(uint32_t port) const;
-  std::string rail_cell_of(uint32_t port) const;
   void draw_link(const Link& link) const;
 
   dot::Writer& out_;

@@ -64,10 +64,9 @@ class Matrix {
   explicit Matrix(const Machine& machine)
       : machine_(machine), paths_(machine, Paths::View::physical) {
     const auto devices = machine.devices();
-    for (uint32_t i = 0; i < devices.size(); i++)
-      if (devices[i].kind == DeviceKind::gpu && whole_gpu(machine, i) == i) gpus_.push_back(i);
-    for (uint32_t i = 0; i < devices.size(); i++)
-      if (devices[i].kind == DeviceKind::port) ports_.push_back(i);
+    gpus_ = machine.of_kind(DeviceKind::gpu);
+    std::erase_if(gpus_, [&](uint32_t i) { return machine.is_part(devices[i]); });
+    ports_ = machine.of_kind(DeviceKind::port);
     links_of_.resize(devices.size());
     for (const Link& link : machine.links()) {
       links_of_[link.a].push_back(&link);

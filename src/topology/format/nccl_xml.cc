@@ -526,8 +526,6 @@ Result<Topology> read_hosts(const xml_node& system, const Lines& lines, const st
 Status expect_system(const xml_node& root) {
   const std::string_view name = root.name();
   if (name == "system") return {};
-  if (name == "topology")
-    return fail(Code::unsupported, "is an hwloc topology; those are not read yet, give NCCL's XML");
   if (name == "graphs")
     return fail(Code::invalid, "holds NCCL graphs (NCCL_GRAPH_FILE), not a topology");
   return fail(Code::invalid, "root element <{}>, where NCCL's topologies have <system>", name);

@@ -108,8 +108,7 @@ class MachineWriter {
   const Device& device(uint32_t i) const { return machine_.devices()[i]; }
   // Of a GPU: no PCI function of its own, though it may tell its GPU's address.
   bool is_partition(uint32_t i) const {
-    const Device& d = device(i);
-    return d.kind == DeviceKind::gpu && d.parent != kNoDevice && is_part(d, device(d.parent));
+    return device(i).kind == DeviceKind::gpu && machine_.is_part(device(i));
   }
   void give_addresses();
   void add_numa(uint32_t i, const std::string& host_hash);
@@ -400,16 +399,10 @@ std::string told_hash(const Machine& machine, uint32_t host) {
   return {};
 }
 
-uint32_t hosts_of(const Machine& machine) {
-  uint32_t count = 1;
-  for (const Device& d : machine.devices()) count = std::max(count, d.host + 1);
-  return count;
-}
-
 // One for each host of a domain: that which a file told, or one of its name.
 std::vector<std::string> host_hashes(const Host& host, std::set<std::string>& used) {
   std::vector<std::string> out;
-  for (uint32_t i = 0; i < hosts_of(*host.machine); i++) {
+  for (uint32_t i = 0; i < host.machine->host_count(); i++) {
     std::string hash = told_hash(*host.machine, i);
     for (uint32_t round = 0; hash.empty() || !used.insert(hash).second; round++)
       hash = fmt::format("{:#018x}", Digest().add(host.name).add(i).add(round).value());
@@ -468,7 +461,7 @@ Result<std::string> nccl_xml_text(const Topology& topology) {
   Notes notes;
   std::set<std::string> used;
   for (const Host& host : topology.hosts) {
-    const bool several = topology.hosts.size() > 1 || hosts_of(*host.machine) > 1;
+    const bool several = topology.hosts.size() > 1 || host.machine->host_count() > 1;
     MachineWriter writer(*host.machine, system, notes);
     writer.write(several ? host_hashes(host, used) : std::vector<std::string>());
   }

@@ -104,7 +104,6 @@ Status Parser::read_object(const xml_node& node, uint32_t parent, int depth) {
   HwlocObject object{.type = type_of(node), .parent = parent};
   object.number = number<uint32_t>(node.attribute("os_index").value());
   object.name = node.attribute("name").value();
-  object.subtype = node.attribute("subtype").value();
   object.cpuset = node.attribute("cpuset").value();
   object.nodeset = node.attribute("nodeset").value();
   if (object.type == HwlocType::os) read_os_type(node, tree_.version, object);

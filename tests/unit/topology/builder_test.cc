@@ -12,12 +12,6 @@ using namespace crosstie::test;
 
 namespace {
 
-Device numa(uint32_t number) {
-  Device d{.kind = DeviceKind::numa};
-  d.identity.number = number;
-  return d;
-}
-
 Device on_bus(DeviceKind kind, uint8_t bus, uint32_t parent = kNoDevice) {
   Device d{.kind = kind, .parent = parent};
   d.identity.bdf = Bdf{0, bus, 0, 0};

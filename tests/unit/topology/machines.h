@@ -31,6 +31,12 @@ inline std::string read_file(const std::filesystem::path& file) {
   return text.str();
 }
 
+inline Device numa(uint32_t number) {
+  Device d{.kind = DeviceKind::numa};
+  d.identity.number = number;
+  return d;
+}
+
 inline const Device* find(const Machine& machine, std::string_view label) {
   for (const Device& d : machine.devices())
     if (d.label == label) return &d;

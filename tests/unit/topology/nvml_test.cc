@@ -14,12 +14,6 @@ using namespace crosstie::test;
 
 namespace {
 
-Device numa(uint32_t number) {
-  Device d{.kind = DeviceKind::numa};
-  d.identity.number = number;
-  return d;
-}
-
 Machine built(Builder&& builder) {
   auto machine = std::move(builder).build();
   cr_assert(machine.has_value(), "%s", machine ? "" : machine.error().text.c_str());
