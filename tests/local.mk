@@ -33,3 +33,9 @@ include tests/golden/local.mk
 include tests/hosts/local.mk
 include tests/nccl/local.mk
 include tests/rdma/local.mk
+
+# What the thread sanitizer has a say on: the programs in which several threads meet.
+threaded_tests = tests/unit/transport/conformance.t tests/unit/runtime/collective.t tests/unit/runtime/fault.t
+check-threads: $(threaded_tests)
+	$(MAKE) $(AM_MAKEFLAGS) TESTS='$(threaded_tests)' check-TESTS
+.PHONY: check-threads

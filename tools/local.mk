@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-tool_sources = \
+# All of the command but its main.
+noinst_LTLIBRARIES += tools/libcommand.la
+tools_libcommand_la_SOURCES = \
   tools/bench.cc tools/bench.h tools/bench_allreduce.cc tools/bench_local.cc \
   tools/command.cc tools/command.h \
   tools/config.cc \
@@ -9,19 +11,17 @@ tool_sources = \
   tools/topo_check.cc \
   tools/topo_diff.cc \
   tools/topo_make_xml.cc
-tool_cppflags = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
-tool_libs = src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la $(picture_libs) \
-  $(topology_libs)
+tools_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+tool_libs = tools/libcommand.la src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la \
+  $(picture_libs) $(topology_libs)
 
 bin_PROGRAMS += crosstie
-crosstie_SOURCES = tools/main.cc $(tool_sources)
-crosstie_CPPFLAGS = $(tool_cppflags)
+crosstie_SOURCES = tools/main.cc
 crosstie_LDADD = $(tool_libs)
 
 # Prints the manual page from the command's own tables.
 noinst_PROGRAMS += tools/manual
-tools_manual_SOURCES = tools/manual.cc $(tool_sources)
-tools_manual_CPPFLAGS = $(tool_cppflags)
+tools_manual_SOURCES = tools/manual.cc
 tools_manual_LDADD = $(tool_libs)
 
 EXTRA_DIST += tools/install-packages
