@@ -49,7 +49,13 @@ bool names_a_file(const std::string& input) {
   const std::filesystem::path path(input);
   std::error_code none;
   return input.find('/') != std::string::npos || path.extension() == ".xml" ||
-         path.extension() == ".toml" || std::filesystem::exists(path, none);
+         path.extension() == ".toml" || path.extension() == ".json" ||
+         std::filesystem::exists(path, none);
+}
+
+Result<Topology> look_at(const std::string& input) {
+  if (input == "-") return read_topology_file("/dev/stdin");
+  return names_a_file(input) ? read_topology_file(input) : read_synthetic(input);
 }
 
 Result<const Format*> format_named(const std::string& name) {
@@ -105,7 +111,7 @@ Result<Topology> look(const std::vector<std::string>& inputs, const Session& ses
   if (inputs.empty()) return this_host(session.environment, session.log);
   std::vector<Topology> parts;
   for (const std::string& input : inputs) {
-    auto part = names_a_file(input) ? read_topology_file(input) : read_synthetic(input);
+    auto part = look_at(input);
     if (!part || inputs.size() == 1) return part;
     parts.push_back(std::move(*part));
   }
@@ -126,7 +132,8 @@ void add_input(CLI::App& verb, std::vector<std::string>& inputs) {
   };
   verb.add_option("-i,--input", inputs,
                   "A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
-                  "JSON), or known machines, as \"2x dgx-h100\"; several become one cluster; "
+                  "JSON; -: standard input), or known machines, as \"2x dgx-h100\"; several become "
+                  "one cluster; "
                   "default: this host")
       ->check(CLI::Validator(names_something, "", ""));
 }

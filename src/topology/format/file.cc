@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Topology files: what every format has in common.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 
+#include <array>
+
+#include "base/deadline.h"
 #include "base/handle.h"
 #include "topology/format/file.h"
 #include "topology/format/formats.h"
@@ -13,33 +17,54 @@ namespace {
 // Far above any real one: NCCL's files of the largest hosts are under 1 MB.
 constexpr off_t kLargest = 64 << 20;
 
-Result<size_t> usable_size(int fd) {
+// Of whoever writes into a pipe: a probe of a far host may take a while to say its first word.
+constexpr std::chrono::seconds kMostSilence{60};
+
+Status expect_size(off_t bytes) {
+  if (bytes <= kLargest) return {};
+  return fail(Code::invalid, "is {} bytes long or more; a topology has at most {}M", bytes,
+              kLargest >> 20);
+}
+
+Status expect_readable(int fd) {
   struct stat about {};
   if (::fstat(fd, &about) != 0) return fail_errno(Code::io, "cannot be examined");
   if (S_ISDIR(about.st_mode)) return fail(Code::invalid, "is a directory, not a file");
-  if (!S_ISREG(about.st_mode)) return fail(Code::invalid, "is not a regular file");
-  if (about.st_size == 0) return fail(Code::invalid, "is empty");
-  if (about.st_size > kLargest)
-    return fail(Code::invalid, "is {} bytes long; a topology has at most {}M", about.st_size,
-                kLargest >> 20);
-  return static_cast<size_t>(about.st_size);
+  if (!S_ISREG(about.st_mode) && !S_ISFIFO(about.st_mode))
+    return fail(Code::invalid, "is no regular file and no pipe");
+  return expect_size(about.st_size);
+}
+
+// Files are always ready.
+Status await_more(int fd) {
+  pollfd readable{fd, POLLIN, 0};
+  const int ready = ::poll(&readable, 1, Deadline(kMostSilence).poll_ms());
+  if (ready < 0) return fail_errno(Code::io, "cannot be waited for");
+  if (ready == 0)
+    return fail(Code::timeout, "nothing came through it for {} s", kMostSilence.count());
+  return {};
+}
+
+Result<std::string> read_to_end(int fd) {
+  std::string text;
+  std::array<char, 1 << 16> block;
+  while (true) {
+    if (const Status more = await_more(fd); !more) return pass(more);
+    const ssize_t got = ::read(fd, block.data(), block.size());
+    if (got < 0) return fail_errno(Code::io, "cannot be read");
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<size_t>(got));
+    if (const Status fits = expect_size(static_cast<off_t>(text.size())); !fits) return pass(fits);
+  }
 }
 
 Result<std::string> read_whole(const std::filesystem::path& file) {
-  // Without O_NONBLOCK a FIFO would wait for its writer.
+  // Without O_NONBLOCK it would be opened only when somebody opens the other end of a FIFO.
   const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd) return fail_errno(Code::io, "cannot be opened");
-  const auto size = usable_size(fd.get());
-  if (!size) return pass(size);
-  std::string text(*size, '\0');
-  size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::read(fd.get(), text.data() + have, text.size() - have);
-    if (got < 0) return fail_errno(Code::io, "cannot be read");
-    if (got == 0) break;
-    have += static_cast<size_t>(got);
-  }
-  text.resize(have);
+  if (const Status readable = expect_readable(fd.get()); !readable) return pass(readable);
+  auto text = read_to_end(fd.get());
+  if (text && text->empty()) return fail(Code::invalid, "is empty");
   return text;
 }
 

@@ -7,7 +7,7 @@
 
 namespace crosstie {
 
-// A regular file of text, whole. Errors name it.
+// A file of text, or what comes through a pipe, whole. Errors name it.
 Result<std::string> read_text(const std::filesystem::path& file);
 
 // A topology file that is no cluster file, so that none can name itself. Errors name it.
