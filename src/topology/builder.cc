@@ -149,12 +149,12 @@ uint32_t Builder::numa(uint32_t number) const {
   return found == by_key_.end() ? kNoDevice : found->second;
 }
 
-void Builder::gap(uint32_t device, std::string missing, std::string assumed) {
-  gaps_.push_back({device, {{}, std::move(missing), std::move(assumed)}});
+void Builder::gap(uint32_t device, std::string missing, std::string assumed, GapAbout about) {
+  gaps_.push_back({device, {{}, std::move(missing), std::move(assumed), about}});
 }
 
-void Builder::gap(std::string device, std::string missing, std::string assumed) {
-  gaps_.push_back({kNoDevice, {std::move(device), std::move(missing), std::move(assumed)}});
+void Builder::gap(std::string device, std::string missing, std::string assumed, GapAbout about) {
+  gaps_.push_back({kNoDevice, {std::move(device), std::move(missing), std::move(assumed), about}});
 }
 
 }  // namespace crosstie

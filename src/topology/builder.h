@@ -44,8 +44,10 @@ class Builder {
   // Between these GPUs the driver refuses peer-to-peer access.
   void refuse(uint32_t a, uint32_t b, std::string why);
 
-  void gap(uint32_t device, std::string missing, std::string assumed = {});
-  void gap(std::string device, std::string missing, std::string assumed = {});
+  void gap(uint32_t device, std::string missing, std::string assumed = {},
+           GapAbout about = GapAbout::other);
+  void gap(std::string device, std::string missing, std::string assumed = {},
+           GapAbout about = GapAbout::other);
 
   // The NVSwitches are outside the host and serve so many hosts like it.
   void share_nvswitches(uint32_t hosts) { parts_.hosts_in_domain = hosts; }

@@ -29,7 +29,7 @@ void Builder::doubt_line_rates() {
     d.line_rate = known(Bandwidth{told.bytes_per_second / 1000}, Provenance::assumed);
     parts_.nccl_links.push_back({d.parent, i, LinkType::net, 1, known(told, Provenance::file)});
     gap(i, fmt::format("tells {}, more than any port has; NCCL believes it", to_text(told)),
-        fmt::format("{}, a thousandth", to_text(d.line_rate->value)));
+        fmt::format("{}, a thousandth", to_text(d.line_rate->value)), GapAbout::line_rate);
   }
 }
 
@@ -61,7 +61,7 @@ void Builder::doubt_bridges(std::vector<Link>& links) {
                     "believes it and counts with {}",
                     speed, d.pcie_lanes->value, beneath[link.b].speed,
                     to_text(link.bandwidth->value)),
-        fmt::format("{}, as beneath it", to_text(beneath[link.b].widest)));
+        fmt::format("{}, as beneath it", to_text(beneath[link.b].widest)), GapAbout::pcie_link);
     link.bandwidth = known(beneath[link.b].widest, Provenance::assumed);
   }
 }

@@ -101,12 +101,12 @@ void Builder::adopt_orphans() {
   auto nodes = of_kind(devices_, DeviceKind::numa);
   if (nodes.empty()) {
     nodes.push_back(see({.kind = DeviceKind::numa, .identity = {.number = 0}}));
-    gap(nodes[0], "no NUMA node is described", "one that holds everything");
+    gap(nodes[0], "no NUMA node is described", "one that holds everything", GapAbout::numa_node);
   }
   for (uint32_t i = 0; i < devices_.size(); i++) {
     if (!on_pci(devices_[i]) || devices_[i].parent != kNoDevice) continue;
     devices_[i].parent = nodes[0];
-    if (nodes.size() > 1) gap(i, "its NUMA node is not known", "the first");
+    if (nodes.size() > 1) gap(i, "its NUMA node is not known", "the first", GapAbout::numa_node);
   }
 }
 
@@ -125,7 +125,7 @@ void Builder::assume_properties() {
     else if (d.pcie_speed.has_value() != d.pcie_lanes.has_value())
       forget_pcie(i);
     if (d.kind == DeviceKind::port && !d.line_rate) {
-      gap(i, "its speed is not known", "10 Gb/s, as NCCL does");
+      gap(i, "its speed is not known", "10 Gb/s, as NCCL does", GapAbout::line_rate);
       d.line_rate = known(kAssumedLineRate, Provenance::assumed);
     }
   }
@@ -134,11 +134,12 @@ void Builder::assume_properties() {
 void Builder::assume_pcie(uint32_t index) {
   Device& d = devices_[index];
   if (!d.pcie_speed && !d.pcie_lanes)
-    gap(index, "its PCIe speed and width are not known", "8 GT/s x16, as NCCL does");
+    gap(index, "its PCIe speed and width are not known", "8 GT/s x16, as NCCL does",
+        GapAbout::pcie_link);
   else if (!d.pcie_speed)
-    gap(index, "its PCIe speed is not known", "8 GT/s, as NCCL does");
+    gap(index, "its PCIe speed is not known", "8 GT/s, as NCCL does", GapAbout::pcie_link);
   else if (!d.pcie_lanes)
-    gap(index, "its PCIe width is not known", "x16, as NCCL does");
+    gap(index, "its PCIe width is not known", "x16, as NCCL does", GapAbout::pcie_link);
   if (!d.pcie_speed) d.pcie_speed = known(kAssumedPcieSpeed, Provenance::assumed);
   if (!d.pcie_lanes) d.pcie_lanes = known(kAssumedPcieLanes, Provenance::assumed);
 }

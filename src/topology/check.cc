@@ -40,7 +40,7 @@ void check_numa(Suspect& suspect) {
     by_label.emplace(suspect.device(i).label, i);
   for (const Gap& gap : suspect.machine.gaps()) {
     const auto device = by_label.find(gap.device);
-    if (device == by_label.end() || gap.missing.find("NUMA node") == std::string::npos) continue;
+    if (device == by_label.end() || gap.about != GapAbout::numa_node) continue;
     const bool placed = suspect.device(device->second).kind != DeviceKind::numa;
     suspect.find(
         placed ? Severity::warning : Severity::note, "numa-unknown", {device->second}, gap.missing,

@@ -27,11 +27,20 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
+// What a Gap is about, where programs care.
+enum class GapAbout : uint8_t { other, numa_node, pcie_link, line_rate };
+template <>
+struct Names<GapAbout> {
+  static constexpr std::array<std::string_view, 4> all = {"other", "numa-node", "pcie-link",
+                                                          "line-rate"};
+};
+
 // What could not be seen, of which device, and what is assumed instead.
 struct Gap {
   std::string device;   // its label, or a name that only the source knows
   std::string missing;  // what is not known and why
   std::string assumed;  // empty: nothing
+  GapAbout about = GapAbout::other;
   bool operator==(const Gap&) const = default;
 };
 

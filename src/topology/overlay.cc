@@ -213,13 +213,17 @@ bool Laying::is_told(const Gap& gap) const {
   if (gone_[index]) return true;
   const Overlay::Correction* const card =
       device->parent == kNoDevice ? nullptr : correction(machine_.devices()[device->parent]);
-  const bool has_rate = device->kind == DeviceKind::port && card != nullptr && card->line_rate;
-  if (gap.missing.starts_with("tells ") && (has_rate || device->kind == DeviceKind::pci_switch))
-    return true;
-  const bool moves = switch_of_.contains(index) || numa_of_.contains(root_of(index));
-  return gap.missing.starts_with("its PCIe ") ||
-         (moves && gap.missing.find("NUMA node") != std::string::npos) ||
-         (device->kind == DeviceKind::port && gap.missing == "its speed is not known");
+  switch (gap.about) {
+    case GapAbout::numa_node:
+      return switch_of_.contains(index) || numa_of_.contains(root_of(index));
+    case GapAbout::pcie_link:
+      return true;
+    case GapAbout::line_rate:
+      return card != nullptr && card->line_rate;
+    case GapAbout::other:
+      return false;
+  }
+  return false;
 }
 
 void Laying::link_gpus(const std::vector<uint32_t>& seen) {

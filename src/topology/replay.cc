@@ -35,9 +35,9 @@ void replay_gaps(const Machine& machine, Builder& builder, const std::vector<uin
     if (!how.keep(gap)) continue;
     const auto found = by_label.find(gap.device);
     if (found != by_label.end() && found->second != kNoDevice)
-      builder.gap(found->second, gap.missing, gap.assumed);
+      builder.gap(found->second, gap.missing, gap.assumed, gap.about);
     else
-      builder.gap(how.prefix + gap.device, gap.missing, gap.assumed);
+      builder.gap(how.prefix + gap.device, gap.missing, gap.assumed, gap.about);
   }
 }
 

@@ -56,6 +56,7 @@ Json link_json(const Link& link, size_t first) {
 Json gap_json(const Gap& gap, const Json& machine) {
   Json out = {{"machine", machine}, {"device", plain(gap.device)}, {"missing", plain(gap.missing)}};
   out["assumed"] = gap.assumed.empty() ? Json() : plain(gap.assumed);
+  out["about"] = name(gap.about);
   return out;
 }
 

@@ -140,11 +140,13 @@ class Reader {
   }
 
   void read_gap(const Value& from) {
-    allow(from, {"machine", "device", "missing", "assumed"});
+    allow(from, {"machine", "device", "missing", "assumed", "about"});
     const auto assumed = from.find("assumed");
+    const auto about = from.find("about");
     auto& gaps = from.find("machine") ? parts_[machine_of(from)].gaps : topology_.gaps;
     gaps.push_back({from.at("device").text(), from.at("missing").text(),
-                    assumed ? assumed->text() : std::string()});
+                    assumed ? assumed->text() : std::string(),
+                    about ? about->word<GapAbout>() : GapAbout::other});
   }
 
   void read_refusal(const Value& from) {

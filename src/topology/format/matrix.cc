@@ -179,9 +179,7 @@ class Matrix {
     const auto devices = machine_.devices();
     for (; device != kNoDevice; device = devices[device].parent)
       for (const Gap& gap : machine_.gaps())
-        if (gap.device == devices[device].label &&
-            gap.missing.find("NUMA node") != std::string::npos)
-          return true;
+        if (gap.about == GapAbout::numa_node && gap.device == devices[device].label) return true;
     return false;
   }
 

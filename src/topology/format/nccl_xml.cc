@@ -272,7 +272,7 @@ Device Reader::numa_node(const xml_node& cpu) {
 Status Reader::read_cpu(const xml_node& cpu) {
   numa_ = builder_.see(numa_node(cpu));
   if (!builder_.device(numa_).identity.number)
-    builder_.gap(numa_, "the number of this NUMA node is not known");
+    builder_.gap(numa_, "the number of this NUMA node is not known", {}, GapAbout::numa_node);
   for (const xml_node& child : cpu.children()) {
     const std::string_view name = child.name();
     if (name == "pci") {

@@ -144,7 +144,7 @@ void NvidiaGpus::place(const Gpu& gpu) {
     outermost = builder_.device(outermost).parent;
   builder_.adopt(outermost, numa);
   builder_.gap(gpu.index, "the firmware does not tell its NUMA node",
-               fmt::format("node {}, as NVML tells", number));
+               fmt::format("node {}, as NVML tells", number), GapAbout::numa_node);
 }
 
 // GPUs answer for links that they do not have; only those that are up count.

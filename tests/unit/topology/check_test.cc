@@ -110,6 +110,16 @@ Test(check, a_device_of_unknown_numa_node) {
               Severity::warning, {"switch1"}, "the first");
 }
 
+// Whatever its words.
+Test(check, a_gap_about_a_numa_node_is_found_by_what_it_is_about) {
+  Machine::Parts parts = usual_plan().build().parts();
+  parts.gaps.push_back({"gpu0", "NUMA node of its memory", ""});
+  cr_expect(find(check(single_host(Machine(parts))), "numa-unknown") == nullptr);
+  parts.gaps.push_back({"gpu1", "where it sits", "by the first CPU", GapAbout::numa_node});
+  expect_only(check(single_host(Machine(parts))), "numa-unknown", Severity::warning, {"gpu1"},
+              "by the first CPU");
+}
+
 Test(check, a_link_whose_speed_cannot_be_read) {
   expect_only(checked(with("nic3", [](Device& d) { d.pcie_speed.reset(); })), "pcie-unknown",
               Severity::warning, {"nic3"}, "8 GT/s x16");

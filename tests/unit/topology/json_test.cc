@@ -51,7 +51,7 @@ Topology with_every_field() {
   Device gpu = every_field(DeviceKind::gpu);
   gpu.parent = numa;
   gpu.identity = {.bdf = Bdf{0, 1, 0, 0}, .uuid = "GPU-1"};
-  builder.see(gpu);
+  builder.gap(builder.see(gpu), "how wide its slot is", "x16", GapAbout::pcie_link);
   Device nic = every_field(DeviceKind::nic);
   nic.parent = numa;
   nic.identity = {.bdf = Bdf{0, 2, 0, 0}};
@@ -91,6 +91,17 @@ Test(json, every_field_comes_back_as_it_was) {
   });
   cr_expect(before.attributes == after.attributes && before.elements == after.elements);
   cr_expect(json_text(was) == json_text(*is));
+}
+
+Test(json, what_a_gap_is_about_comes_back_and_may_be_left_out) {
+  const Topology was = with_every_field();
+  cr_assert(was.hosts[0].machine->gaps()[0].about == GapAbout::pcie_link);
+  std::string text = json_text(was);
+  cr_expect(read_json(text)->hosts[0].machine->gaps()[0] == was.hosts[0].machine->gaps()[0]);
+  const std::string about = ",\n   \"about\": \"pcie-link\"";
+  const auto without = read_json(text.replace(text.find(about), about.size(), ""));
+  cr_assert(without.has_value(), "%s", without ? "" : without.error().text.c_str());
+  cr_expect(without->hosts[0].machine->gaps()[0].about == GapAbout::other);
 }
 
 Test(json, known_machines_come_back_as_they_were) {

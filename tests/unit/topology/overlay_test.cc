@@ -22,12 +22,18 @@ Machine guest() {
   return *topology->hosts[0].machine;
 }
 
-Overlaid lay(const std::string& toml) {
+Overlaid lay_on(const Machine& machine, const std::string& toml) {
   const auto overlay = read_overlay_toml(toml);
   cr_assert(overlay.has_value(), "%s", overlay ? "" : overlay.error().text.c_str());
-  auto laid = lay_over(guest(), *overlay);
+  auto laid = lay_over(machine, *overlay);
   cr_assert(laid.has_value(), "%s", laid ? "" : laid.error().text.c_str());
   return std::move(*laid);
+}
+
+Overlaid lay(const std::string& toml) { return lay_on(guest(), toml); }
+
+Machine laid_over(const Machine& machine, const std::string& toml) {
+  return lay_on(machine, toml).machine;
 }
 
 uint32_t index_of(const Machine& machine, std::string_view label) {
@@ -97,6 +103,18 @@ Test(overlay, an_unknown_speed_stays_assumed_until_it_is_told) {
   cr_assert(has_gap(half.machine, "nic5", "PCIe width"));
 }
 
+Test(overlay, an_unknown_line_rate_is_a_gap_until_it_is_told) {
+  Plan plan = usual_plan();
+  plan.edit = change("mlx5_0", [](Device& d) { d.line_rate.reset(); });
+  const Machine guest = plan.build();
+  cr_assert(has_gap(guest, "mlx5_0", "its speed"));
+  cr_assert(has_gap(laid_over(guest, ""), "mlx5_0", "its speed"));
+  cr_assert(!has_gap(laid_over(guest,
+                               "[[device]]\nbdf = \"0000:04:00.0\"\n"
+                               "gigabits_per_second = 200.0"),
+                     "mlx5_0", "its speed"));
+}
+
 Test(overlay, what_it_tells_outweighs_what_the_guest_saw) {
   const Overlaid laid =
       lay("[[device]]\nbdf = \"0000:01:00.0\"\nnuma = 1\nlanes = 8\n"
@@ -105,16 +123,6 @@ Test(overlay, what_it_tells_outweighs_what_the_guest_saw) {
   cr_assert(find(laid.machine, "mlx5_0")->line_rate->value == gigabits(200));
   cr_assert(between(laid.machine, "gpu0", "numa1").type == PathClass::phb);
 }
-
-namespace {
-
-Machine laid_over(const Machine& machine, const std::string& toml) {
-  auto laid = lay_over(machine, *read_overlay_toml(toml));
-  cr_assert(laid.has_value(), "%s", laid ? "" : laid.error().text.c_str());
-  return std::move(laid->machine);
-}
-
-}  // namespace
 
 Test(overlay, an_nvlink_domain_of_several_hosts_stays_one) {
   const Machine tray = *read_synthetic("gb200-nvl72")->hosts[0].machine;
