@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "base/text.h"
 
 namespace crosstie {
 namespace {
@@ -18,13 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr int kSchemaVersion = 1;
 constexpr size_t kMostNamed = 8;  // devices in a line
 
-std::string names_text(std::span<const std::string> names) {
-  const size_t named = std::min(names.size(), kMostNamed);
-  const std::string more =
-      names.size() > named ? fmt::format(" and {} more", names.size() - named) : "";
-  return fmt::format("{}{}", fmt::join(names.first(named), ", "), more);
-}
-
 std::string counted(std::span<const Finding> findings, Severity severity) {
   const auto count = std::ranges::count(findings, severity, &Finding::severity);
   return fmt::format("{} {}{}", count, name(severity), count == 1 ? "" : "s");
@@ -32,7 +26,7 @@ std::string counted(std::span<const Finding> findings, Severity severity) {
 
 std::string text_of(const Finding& f) {
   const std::string host = f.host.empty() ? "" : f.host + ": ";
-  const std::string devices = f.devices.empty() ? "" : names_text(f.devices) + ": ";
+  const std::string devices = f.devices.empty() ? "" : some_of(f.devices, kMostNamed) + ": ";
   std::string out = fmt::format("{}: {}\n", name(f.severity), printable(host + devices + f.what));
   if (!f.evidence.empty()) out += fmt::format("  seen: {}\n", printable(f.evidence));
   if (!f.advice.empty()) out += fmt::format("  do: {}\n", printable(f.advice));

@@ -13,5 +13,6 @@ src_base_libbase_la_SOURCES = \
   src/base/options.cc src/base/options.h \
   src/base/printable.cc src/base/printable.h \
   src/base/result.cc src/base/result.h \
+  src/base/text.h \
   src/base/units.cc src/base/units.h \
   src/base/words.h

@@ -14,10 +14,6 @@ constexpr double kSlowestBridge = 5;
 // Two generations. Hosts do mix neighbouring ones: a PCIe 4 GPU in a PCIe 3 slot is real.
 constexpr double kTooSteep = 3;
 
-bool is_told(const Property<double>& property) {
-  return property && property->from != Provenance::assumed;
-}
-
 }  // namespace
 
 // The port's slip is one of unit: kb/s where Mb/s are asked for.
@@ -57,9 +53,9 @@ void Builder::doubt_bridges(std::vector<Link>& links) {
     if (speed > kSlowestBridge || beneath[link.b].speed < kTooSteep * speed) continue;
     parts_.nccl_links.push_back(link);
     gap(link.b,
-        fmt::format("tells {} GT/s x{} with {} GT/s beneath it, as emulated bridges do; NCCL "
+        fmt::format("tells {} with {:g} GT/s beneath it, as emulated bridges do; NCCL "
                     "believes it and counts with {}",
-                    speed, d.pcie_lanes->value, beneath[link.b].speed,
+                    pcie_text(speed, d.pcie_lanes->value), beneath[link.b].speed,
                     to_text(link.bandwidth->value)),
         fmt::format("{}, as beneath it", to_text(beneath[link.b].widest)), GapAbout::pcie_link);
     link.bandwidth = known(beneath[link.b].widest, Provenance::assumed);

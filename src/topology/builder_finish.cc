@@ -14,10 +14,6 @@ namespace {
 // Linux runs on have 64.
 constexpr size_t kMostNumaNodes = 256;
 
-bool on_pci(const Device& d) {
-  return d.kind == DeviceKind::pci_switch || d.kind == DeviceKind::gpu || d.kind == DeviceKind::nic;
-}
-
 std::vector<uint32_t> of_kind(const std::vector<Device>& devices, DeviceKind kind) {
   std::vector<uint32_t> out;
   for (uint32_t i = 0; i < devices.size(); i++)
@@ -104,7 +100,7 @@ void Builder::adopt_orphans() {
     gap(nodes[0], "no NUMA node is described", "one that holds everything", GapAbout::numa_node);
   }
   for (uint32_t i = 0; i < devices_.size(); i++) {
-    if (!on_pci(devices_[i]) || devices_[i].parent != kNoDevice) continue;
+    if (!on_pci(devices_[i].kind) || devices_[i].parent != kNoDevice) continue;
     devices_[i].parent = nodes[0];
     if (nodes.size() > 1) gap(i, "its NUMA node is not known", "the first", GapAbout::numa_node);
   }
@@ -113,7 +109,7 @@ void Builder::adopt_orphans() {
 // Network devices without a PCI function (bridges, tunnels) have no PCIe link, and partitions and
 // virtual functions none of their own.
 bool Builder::has_pcie_link(const Device& d) const {
-  if (!on_pci(d) || (d.kind == DeviceKind::nic && !d.identity.name.empty())) return false;
+  if (!on_pci(d.kind) || (d.kind == DeviceKind::nic && !d.identity.name.empty())) return false;
   return d.parent == kNoDevice || !is_part(d, devices_[d.parent]);
 }
 
@@ -163,7 +159,7 @@ Builder::Bundle Builder::bundle_to_parent(const Device& d) const {
 void Builder::link_parents() {
   for (uint32_t i = 0; i < devices_.size(); i++) {
     const Device& d = devices_[i];
-    if (d.kind == DeviceKind::port || on_pci(d)) link(d.parent, i, bundle_to_parent(d));
+    if (d.kind == DeviceKind::port || on_pci(d.kind)) link(d.parent, i, bundle_to_parent(d));
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
+#include "base/text.h"
 #include "topology/check_machine.h"
 #include "topology/diff.h"
 
@@ -19,8 +21,7 @@ struct Alike {
   std::vector<const Host*> hosts;
 
   std::string text() const {
-    if (hosts.size() == 1) return hosts[0]->name;
-    return fmt::format("{} and {} more", hosts[0]->name, hosts.size() - 1);
+    return some_of(hosts | std::views::transform([](const Host* host) { return host->name; }), 1);
   }
 };
 

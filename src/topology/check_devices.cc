@@ -23,12 +23,6 @@ Bandwidth raw_pcie(double gigatransfers, int lanes) {
   return gigabits(gigatransfers * coding * lanes);
 }
 
-std::string pcie_text(double gigatransfers, int lanes) {
-  return fmt::format("{:g} GT/s x{}", gigatransfers, lanes);
-}
-
-bool is_assumed(const auto& property) { return property && property->from == Provenance::assumed; }
-
 void check_training(Suspect& suspect, uint32_t i) {
   const Device& d = suspect.device(i);
   constexpr const char* kReseat =
@@ -46,7 +40,7 @@ void check_training(Suspect& suspect, uint32_t i) {
 
 void check_readable(Suspect& suspect, uint32_t i) {
   const Device& d = suspect.device(i);
-  if (is_assumed(d.pcie_speed) || is_assumed(d.pcie_lanes))
+  if (d.pcie_speed && (!is_told(d.pcie_speed) || !is_told(d.pcie_lanes)))
     suspect.find(Severity::warning, "pcie-unknown", {i},
                  "the speed or width of its PCIe link cannot be read",
                  fmt::format("taken for {}, as NCCL does",
@@ -94,15 +88,14 @@ void check_believed_bridges(Suspect& suspect, std::set<uint32_t>& told) {
 
 void check_line_rates(Suspect& suspect, uint32_t nic) {
   const Device& d = suspect.device(nic);
-  if (!d.pcie_speed || !d.pcie_lanes || is_assumed(d.pcie_speed) || is_assumed(d.pcie_lanes))
-    return;
+  if (!is_told(d.pcie_speed) || !is_told(d.pcie_lanes)) return;
   const double speed = (d.pcie_speed_now ? d.pcie_speed_now : d.pcie_speed)->value;
   const int lanes = (d.pcie_lanes_now ? d.pcie_lanes_now : d.pcie_lanes)->value;
   const Bandwidth pcie = raw_pcie(speed, lanes);
   Bandwidth fastest{}, all{};
   for (const uint32_t port : suspect.ports) {
     const Device& p = suspect.device(port);
-    if (p.parent != nic || is_assumed(p.line_rate)) continue;
+    if (p.parent != nic || !is_told(p.line_rate)) continue;
     fastest = std::max(fastest, p.line_rate->value);
     all.bytes_per_second += p.line_rate->value.bytes_per_second;
   }
@@ -163,7 +156,7 @@ void check_line_rate(Suspect& suspect, uint32_t port) {
     suspect.find(Severity::warning, "speed-absurd", {port}, "its speed cannot be true",
                  fmt::format("{:.0f} Gb/s", told->bandwidth->value.bytes_per_second * 8 / 1e9),
                  kGiveRate);
-  else if (is_assumed(d.line_rate) && !down && !is_bond(suspect, port))
+  else if (!is_told(d.line_rate) && !down && !is_bond(suspect, port))
     suspect.find(Severity::warning, "speed-unknown", {port}, "its speed is not known",
                  fmt::format("taken for {}, as NCCL does", to_text(d.line_rate->value)), kGiveRate);
 }

@@ -37,6 +37,12 @@ struct Known {
 template <class T>
 using Property = std::optional<Known<T>>;
 
+// Whether a source told it: neither missing nor assumed.
+template <class T>
+bool is_told(const Property<T>& property) {
+  return property && property->from != Provenance::assumed;
+}
+
 // By which a device is recognised in another sighting. No one of these suffices: GUIDs are
 // shared by the ports of a card (on some machines by all cards), PCI addresses by partitions
 // of a GPU, and indices mean nothing outside their source.
@@ -122,6 +128,11 @@ struct Device {
   std::vector<std::string> elements{};
   bool operator==(const Device&) const = default;
 };
+
+// Whether such devices are PCI functions, all but virtual ones and those made of software.
+inline bool on_pci(DeviceKind kind) {
+  return kind == DeviceKind::pci_switch || kind == DeviceKind::gpu || kind == DeviceKind::nic;
+}
 
 // Whether a device is a part of what contains it: a partition or a virtual function.
 inline bool is_part(const Device& device, const Device& parent) {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/printable.h"
+#include "base/text.h"
 #include "topology/diff.h"
 
 namespace crosstie {
@@ -17,9 +18,7 @@ constexpr int kSchemaVersion = 1;
 constexpr size_t kMostNamed = 4;  // devices or paths of one difference
 
 std::string hosts_text(const std::vector<std::string>& hosts) {
-  if (hosts.empty()) return {};
-  const size_t more = hosts.size() - 1;
-  return hosts[0] + (more == 0 ? "" : fmt::format(" and {} more", more)) + ": ";
+  return hosts.empty() ? "" : some_of(hosts, 1) + ": ";
 }
 
 // What is the same of several devices becomes one, if it has no effects of its own.
@@ -39,12 +38,7 @@ std::vector<Difference> together(std::span<const Difference> differences) {
       devices[static_cast<size_t>(same - out.begin())].push_back(d.device);
     }
   }
-  for (size_t i = 0; i < out.size(); i++) {
-    const size_t named = std::min(devices[i].size(), kMostNamed);
-    const size_t more = devices[i].size() - named;
-    out[i].device = fmt::format("{}{}", fmt::join(std::span(devices[i]).first(named), ", "),
-                                more == 0 ? "" : fmt::format(" and {} more", more));
-  }
+  for (size_t i = 0; i < out.size(); i++) out[i].device = some_of(devices[i], kMostNamed);
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <iterator>
 
+#include "base/text.h"
+
 namespace crosstie {
 namespace {
 
@@ -27,11 +29,6 @@ std::vector<std::string_view> split(std::string_view text) {
     }
   }
   return parts;
-}
-
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\n");
-  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
 // 18 digits: so many always fit.

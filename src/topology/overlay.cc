@@ -12,12 +12,6 @@ namespace {
 
 constexpr uint32_t kBridge = 0x060400;  // PCI class
 
-bool on_pci(const Device& d) {
-  return d.kind == DeviceKind::pci_switch || d.kind == DeviceKind::gpu || d.kind == DeviceKind::nic;
-}
-
-bool is_assumed(const auto& property) { return property && property->from == Provenance::assumed; }
-
 class Laying {
  public:
   Laying(const Machine& machine, const Overlay& overlay)
@@ -37,7 +31,7 @@ class Laying {
   void nest_switches();
   bool adjust(uint32_t index, Device& device);
   void set_speed(uint32_t index, Device& device);
-  bool is_told(const Gap& gap) const;
+  bool closes(const Gap& gap) const;
   void link_gpus(const std::vector<uint32_t>& seen);
   const Overlay::Correction* correction(const Device& device) const;
   uint32_t root_of(uint32_t index) const;
@@ -78,7 +72,7 @@ void Laying::find_devices() {
     const Device& d = machine_.devices()[i];
     if (!d.identity.bdf) continue;
     used_.insert(*d.identity.bdf);
-    if (on_pci(d)) by_bdf_.emplace(*d.identity.bdf, i);
+    if (on_pci(d.kind)) by_bdf_.emplace(*d.identity.bdf, i);
   }
   for (const Overlay::Switch& s : overlay_.switches)
     if (s.bdf) used_.insert(*s.bdf);
@@ -103,7 +97,7 @@ std::optional<uint32_t> Laying::match(const Bdf& bdf) {
 
 uint32_t Laying::root_of(uint32_t index) const {
   const auto devices = machine_.devices();
-  while (devices[index].parent != kNoDevice && on_pci(devices[devices[index].parent]))
+  while (devices[index].parent != kNoDevice && on_pci(devices[devices[index].parent].kind))
     index = devices[index].parent;
   return index;
 }
@@ -182,8 +176,8 @@ const Overlay::Correction* Laying::correction(const Device& device) const {
 
 // What was assumed is so again by the builder, which says so, unless the overlay tells it.
 void Laying::set_speed(uint32_t index, Device& device) {
-  if (is_assumed(device.pcie_speed)) device.pcie_speed.reset();
-  if (is_assumed(device.pcie_lanes)) device.pcie_lanes.reset();
+  if (!is_told(device.pcie_speed)) device.pcie_speed.reset();
+  if (!is_told(device.pcie_lanes)) device.pcie_lanes.reset();
   const Overlay::Correction* const told = correction(device);
   if (told != nullptr && told->pcie_speed) device.pcie_speed = told->pcie_speed;
   if (told != nullptr && told->pcie_lanes) device.pcie_lanes = told->pcie_lanes;
@@ -197,7 +191,7 @@ void Laying::set_speed(uint32_t index, Device& device) {
 
 bool Laying::adjust(uint32_t index, Device& device) {
   if (gone_[index]) return false;
-  if (on_pci(device) || device.kind == DeviceKind::port) set_speed(index, device);
+  if (on_pci(device.kind) || device.kind == DeviceKind::port) set_speed(index, device);
   if (const auto to = switch_of_.find(index); to != switch_of_.end())
     device.parent = switches_[to->second];
   else if (const auto node = numa_of_.find(index); node != numa_of_.end())
@@ -206,7 +200,7 @@ bool Laying::adjust(uint32_t index, Device& device) {
 }
 
 // Gaps that the overlay closes; builders open them again where it does not.
-bool Laying::is_told(const Gap& gap) const {
+bool Laying::closes(const Gap& gap) const {
   const auto device = std::ranges::find(machine_.devices(), gap.device, &Device::label);
   if (device == machine_.devices().end()) return false;
   const auto index = static_cast<uint32_t>(device - machine_.devices().begin());
@@ -250,7 +244,7 @@ Result<Overlaid> Laying::run() {
   if (const Status done = invent_switches(); !done) return pass(done);
   const auto seen = replay(machine_, builder_,
                            {[&](uint32_t index, Device& device) { return adjust(index, device); },
-                            [&](const Gap& gap) { return !is_told(gap); },
+                            [&](const Gap& gap) { return !closes(gap); },
                             {}});
   link_gpus(seen);
   auto machine = std::move(builder_).build();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topology/rates.h"
 
+#include <fmt/format.h>
+
 namespace crosstie {
 namespace {
 
@@ -13,6 +15,10 @@ Bandwidth intel_bandwidth(int model) {
 }
 
 }  // namespace
+
+std::string pcie_text(double gigatransfers, int lanes) {
+  return fmt::format("{:g} GT/s x{}", gigatransfers, lanes);
+}
 
 Bandwidth pcie_bandwidth(double gigatransfers, int lanes) {
   const double coding = gigatransfers <= 5 ? 0.8 : 1.0;

@@ -18,6 +18,8 @@ inline constexpr Bandwidth kMostLineRate = gigabits(10'000);
 // What NCCL calls local: no bottleneck in any path.
 inline constexpr Bandwidth kLocal = gigabytes(5000);
 
+// "16 GT/s x8"
+std::string pcie_text(double gigatransfers, int lanes);
 // 75% of the rate after line coding: 8b/10b up to 5 GT/s, then nearly none.
 Bandwidth pcie_bandwidth(double gigatransfers, int lanes);
 // Of one NVLink of a GPU of that compute capability.

@@ -15,10 +15,6 @@ tl::unexpected<Error> broken(const Machine& machine, const Device& device, std::
   return fail(Code::internal, "{}: {} {}", machine.source(), device.label, what);
 }
 
-bool on_pci(DeviceKind kind) {
-  return kind == DeviceKind::pci_switch || kind == DeviceKind::gpu || kind == DeviceKind::nic;
-}
-
 // A NIC may hold a PCIe switch of its own with devices behind it.
 bool may_contain(DeviceKind parent, DeviceKind child) {
   switch (child) {

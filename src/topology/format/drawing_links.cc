@@ -8,6 +8,8 @@
 #include <ranges>
 #include <set>
 
+#include "topology/rates.h"
+
 namespace crosstie {
 namespace {
 
@@ -67,21 +69,17 @@ struct Bundle {
 std::string generation_text(double gigatransfers, int lanes) {
   constexpr std::array kGenerations = {2.5, 5.0, 8.0, 16.0, 32.0, 64.0, 128.0};
   const auto found = std::ranges::find(kGenerations, gigatransfers);
-  if (found == kGenerations.end()) return fmt::format("{:.4g} GT/s x{}", gigatransfers, lanes);
+  if (found == kGenerations.end()) return pcie_text(gigatransfers, lanes);
   return fmt::format("Gen{} x{}", found - kGenerations.begin() + 1, lanes);
 }
 
-std::string pcie_text(const Device& below) {
+std::string link_text(const Device& below) {
   const auto &speed = below.pcie_speed, &speed_now = below.pcie_speed_now;
   const auto &lanes = below.pcie_lanes, &lanes_now = below.pcie_lanes_now;
   const std::string able = generation_text(speed->value, lanes->value);
   const std::string now = generation_text((speed_now ? speed_now : speed)->value,
                                           (lanes_now ? lanes_now : lanes)->value);
   return now == able ? able : fmt::format("{} of {}", now, able);
-}
-
-bool is_assumed(const Property<Bandwidth>& rate) {
-  return !rate || rate->from == Provenance::assumed;
 }
 
 // GPUs that have links to one another, straight or by way of others of them.
@@ -268,7 +266,7 @@ std::string line_look(LinkType type, std::string_view label, bool assumed) {
 
 std::string line_look(const Machine& machine, const Link& link) {
   const Device& below = machine.devices()[link.b];
-  const bool assumed = is_assumed(link.bandwidth);
+  const bool assumed = !is_told(link.bandwidth);
   if (link.type == LinkType::local) return line_look(link.type, "", false);
   if (link.type != LinkType::pci)
     return line_look(
@@ -277,10 +275,9 @@ std::string line_look(const Machine& machine, const Link& link) {
         false);
   if (!below.pcie_speed || !below.pcie_lanes)
     return line_look(link.type, rate_text(link.bandwidth), assumed);
-  std::string text = pcie_text(below);
+  std::string text = link_text(below);
   // What an emulated bridge tells is not what it carries.
-  const bool disbelieved = assumed && below.pcie_speed->from != Provenance::assumed &&
-                           below.pcie_lanes->from != Provenance::assumed;
+  const bool disbelieved = assumed && is_told(below.pcie_speed) && is_told(below.pcie_lanes);
   if (disbelieved)
     text = fmt::format("{}, told {}", rate_text(link.bandwidth), text);
   else if (assumed)
@@ -307,7 +304,7 @@ void draw_cpu_links(dot::Writer& out, const DrawnNodes& nodes, uint32_t host) {
     const Bandwidth rate = link.bandwidth ? link.bandwidth->value : Bandwidth{};
     least = ends.empty() ? rate : std::min(least, rate);
     most = std::max(most, rate);
-    assumed |= is_assumed(link.bandwidth);
+    assumed |= !is_told(link.bandwidth);
     ends.insert({link.a, link.b});
   }
   if (ends.empty()) return;

@@ -35,11 +35,6 @@ struct Notes {
   std::set<std::string> left_out;
 };
 
-template <class T>
-bool is_told(const Property<T>& property) {
-  return property && property->from != Provenance::assumed;
-}
-
 std::string class_text(const Device& d) {
   if (d.pci_class) return fmt::format("{:#08x}", d.pci_class->value);
   switch (d.kind) {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/edit_distance.h"
+#include "base/text.h"
 #include "topology/domain.h"
 #include "topology/format/formats.h"
 
@@ -16,12 +17,6 @@ struct Wish {
   uint32_t hosts = 1;
   std::string_view machine;
 };
-
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
 
 Result<Wish> parse(std::string_view text) {
   Wish wish{1, trim(text)};

@@ -3,9 +3,11 @@
 // below the tree, one line for all devices of which the same is to be said.
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "base/printable.h"
+#include "base/text.h"
 #include "topology/format/formats.h"
 
 namespace crosstie {
@@ -110,13 +112,6 @@ std::string summary(const Machine& m) {
   return out;
 }
 
-std::string names_text(std::span<const std::string_view> names) {
-  const size_t named = std::min(names.size(), kMostNamed);
-  const std::string more =
-      names.size() > named ? fmt::format(" and {} more", names.size() - named) : "";
-  return fmt::format("{}{}", fmt::join(names.first(named), ", "), more);
-}
-
 // The devices of each thing that is unsure, in the order in which it was first met.
 std::string gaps_text(std::span<const Gap> gaps) {
   std::vector<std::vector<std::string_view>> devices;
@@ -132,8 +127,7 @@ std::string gaps_text(std::span<const Gap> gaps) {
   }
   std::string out = lines.empty() ? "" : "unsure:\n";
   for (size_t i = 0; i < lines.size(); i++)
-    out +=
-        fmt::format("  {}\n", printable(fmt::format("{}: {}", names_text(devices[i]), lines[i])));
+    out += fmt::format("  {}\n", printable(some_of(devices[i], kMostNamed) + ": " + lines[i]));
   return out;
 }
 
@@ -148,11 +142,10 @@ std::string cluster_text(const Topology& topology) {
     if (!host.domain.empty()) domains.insert(host.domain);
   std::string out;
   if (!domains.empty())
-    out += fmt::format("NVLink domains: {}\n",
-                       printable(names_text(std::vector(domains.begin(), domains.end()))));
-  std::vector<std::string_view> leaves;
-  for (const Leaf& leaf : topology.leaves) leaves.push_back(leaf.name);
-  if (!leaves.empty()) out += fmt::format("leaf switches: {}\n", printable(names_text(leaves)));
+    out += fmt::format("NVLink domains: {}\n", printable(some_of(domains, kMostNamed)));
+  const auto leaves = topology.leaves | std::views::transform(&Leaf::name);
+  if (!leaves.empty())
+    out += fmt::format("leaf switches: {}\n", printable(some_of(leaves, kMostNamed)));
   return out + gaps_text(topology.gaps);
 }
 
