@@ -35,6 +35,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/machine_toml.cc \
   src/topology/format/matrix.cc \
   src/topology/format/nccl_xml.cc \
+  src/topology/format/nccl_xml_numbers.cc src/topology/format/nccl_xml_numbers.h \
   src/topology/format/nccl_xml_writer.cc \
   src/topology/format/overlay_toml.cc \
   src/topology/format/paths.cc \
@@ -58,7 +59,8 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/rates.cc src/topology/rates.h \
   src/topology/replay.cc src/topology/replay.h \
   src/topology/topology.h \
-  src/topology/validate.cc
+  src/topology/validate.cc \
+  src/topology/xml.cc src/topology/xml.h
 nodist_src_topology_libtopology_la_SOURCES = data/machines.cc
 src_topology_libtopology_la_CPPFLAGS = \
   $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(PUGIXML_CFLAGS) $(IBVERBS_CFLAGS)

@@ -6,16 +6,15 @@
 // What no property of a Device holds is kept in the file's words, for who writes the file again.
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <pugixml.hpp>
 #include <set>
 #include <sstream>
 
-#include "base/printable.h"
 #include "topology/builder.h"
 #include "topology/format/formats.h"
+#include "topology/format/nccl_xml_numbers.h"
 #include "topology/rates.h"
+#include "topology/xml.h"
 
 namespace crosstie {
 namespace {
@@ -28,17 +27,13 @@ constexpr int kDeepest = 64;
 
 constexpr Provenance kFile = Provenance::file;
 
-// What a number of the file may be at most. Bounds against slips, each far above what is built:
-// GPUs of 2025 have 18 links, PCIe 7 runs at 128 GT/s, network ports reach 800 Gb/s.
-struct Bounds {
-  double least, most;
-};
+// Against slips, each far above what is built: GPUs of 2025 have 18 links, PCIe 7 runs at 128 GT/s,
+// network ports reach 800 Gb/s.
 constexpr Bounds kNuma{-1, 1 << 20};  // NCCL writes -1 where it does not know
 constexpr Bounds kCpuModel{0, 1 << 20};
 constexpr Bounds kPcieSpeed{0, 1024};  // GT/s; 0: not known, as of the width
 constexpr Bounds kPcieWidth{0, 64};
 constexpr Bounds kCapability{0, 1000};
-constexpr Bounds kFlag{-1, 1};  // NCCL takes -1 for not known
 constexpr Bounds kLinks{0, 1024};
 constexpr Bounds kLinkSpeed{0, 1e8};   // MB/s
 constexpr Bounds kPortSpeed{-1, 1e9};  // Mb/s; Linux writes -1 where there is no carrier
@@ -87,26 +82,11 @@ std::string xml_text(const xml_node& node) {
 // The class code of a PCI function, 24 bits.
 bool has_class(uint64_t code, uint64_t prefix, int bits) { return code >> (24 - bits) == prefix; }
 
-// From offsets in a text to lines as editors count them.
-class Lines {
- public:
-  explicit Lines(std::string_view text) {
-    for (size_t i = 0; i < text.size(); i++)
-      if (text[i] == '\n') ends_.push_back(static_cast<ptrdiff_t>(i));
-  }
-  ptrdiff_t of(ptrdiff_t offset) const {
-    return 1 + (std::ranges::lower_bound(ends_, offset) - ends_.begin());
-  }
-
- private:
-  std::vector<ptrdiff_t> ends_;
-};
-
 // Reads the cpu elements of one host.
 class Reader {
  public:
   Reader(const Lines& lines, std::string name, std::string source)
-      : lines_(lines), builder_(std::move(name), std::move(source)) {}
+      : lines_(lines), numbers_(lines), builder_(std::move(name), std::move(source)) {}
 
   void read_system(const xml_node& system);
   Result<Machine> read(const std::vector<xml_node>& cpus);
@@ -129,22 +109,16 @@ class Reader {
   Device pci_function(const xml_node& pci, uint32_t parent);
   void describe_gpu(const xml_node& pci, Device& d);
   bool leads_nowhere(const xml_node& link, const Device& from);
-  std::optional<double> number(const xml_node& node, const char* attribute, Bounds bounds);
   uint16_t id(const xml_node& node, const char* attribute) {
-    return static_cast<uint16_t>(code(node, attribute, 16));
+    return static_cast<uint16_t>(numbers_.code(node, attribute, 16));
   }
-  int whole(const xml_node& node, const char* attribute, Bounds bounds, int otherwise = 0);
-  uint64_t code(const xml_node& node, const char* attribute, int bits);
-  Property<bool> flag(const xml_node& node, const char* attribute);
-  void mistake(const xml_node& node, const char* attribute, std::string_view what);
   void unknown(const xml_node& node);
   void check_attributes(const xml_node& node);
   void keep_rest(const xml_node& node, Device& d);
-  ptrdiff_t line(const xml_node& node) const { return lines_.of(node.offset_debug()); }
 
   const Lines& lines_;
+  NcclXmlNumbers numbers_;
   Builder builder_;
-  Status status_;              // the first number that cannot be
   uint32_t numa_ = kNoDevice;  // that of the cpu element being read
   std::set<Bdf> described_;    // the addresses of all PCI functions
 };
@@ -163,53 +137,6 @@ void keep(Device& d, const xml_node& node, const char* attribute) {
 template <class T>
 Property<T> if_positive(T value) {
   return value > T{} ? known(value, kFile) : Property<T>{};
-}
-
-// What stands for "not known": sysfs writes "Unknown", NCCL nothing at all.
-bool tells_nothing(std::string_view text) { return text.empty() || text.starts_with("Unknown"); }
-
-// Numbers are read here and nowhere else. What follows one is its unit ("16.0 GT/s PCIe").
-std::optional<double> Reader::number(const xml_node& node, const char* attribute, Bounds bounds) {
-  const std::string_view text = node.attribute(attribute).value();
-  if (tells_nothing(text)) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool ends = end == text.data() + text.size() || *end == ' ';
-  if (error == std::errc::invalid_argument || !ends || !(value >= bounds.least) ||
-      !(value <= bounds.most) || error != std::errc()) {
-    mistake(node, attribute, fmt::format("is no number from {} to {}", bounds.least, bounds.most));
-    return std::nullopt;
-  }
-  return value;
-}
-
-int Reader::whole(const xml_node& node, const char* attribute, Bounds bounds, int otherwise) {
-  const auto value = number(node, attribute, bounds);
-  if (value && *value != std::floor(*value)) mistake(node, attribute, "is no whole number");
-  return value ? static_cast<int>(*value) : otherwise;
-}
-
-// Bits in hexadecimal digits.
-uint64_t Reader::code(const xml_node& node, const char* attribute, int bits) {
-  std::string_view text = node.attribute(attribute).value();
-  if (tells_nothing(text)) return 0;
-  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (error != std::errc() || end != text.data() + text.size() || (bits < 64 && value >> bits != 0))
-    mistake(node, attribute, fmt::format("is no hexadecimal number of {} bits", bits));
-  return value;
-}
-
-Property<bool> Reader::flag(const xml_node& node, const char* attribute) {
-  const int value = whole(node, attribute, kFlag, -1);
-  return value < 0 ? Property<bool>{} : known(value == 1, kFile);
-}
-
-void Reader::mistake(const xml_node& node, const char* attribute, std::string_view what) {
-  if (status_)
-    status_ = fail(Code::invalid, "line {}: <{}>: {}=\"{}\" {}", line(node), node.name(), attribute,
-                   printable(node.attribute(attribute).value()), what);
 }
 
 void Reader::read_system(const xml_node& system) {
@@ -240,7 +167,7 @@ Result<Machine> Reader::read(const std::vector<xml_node>& cpus) {
   }
   for (const xml_node& cpu : cpus)
     if (const Status read = read_cpu(cpu); !read) return pass(read);
-  if (!status_) return pass(status_);
+  if (!numbers_.status()) return pass(numbers_.status());
   return std::move(builder_).build();
 }
 
@@ -253,17 +180,17 @@ int cpuid_family(const std::string& vendor, int written) {
 
 CpuModel Reader::cpu_model(const xml_node& cpu) {
   CpuModel model{cpu.attribute("arch").value(), cpu.attribute("vendor").value(), 0,
-                 whole(cpu, "modelid", kCpuModel)};
-  model.family = cpuid_family(model.vendor, whole(cpu, "familyid", kCpuModel));
+                 numbers_.whole(cpu, "modelid", kCpuModel)};
+  model.family = cpuid_family(model.vendor, numbers_.whole(cpu, "familyid", kCpuModel));
   return model;
 }
 
 Device Reader::numa_node(const xml_node& cpu) {
   Device numa{.kind = DeviceKind::numa};
-  if (const int number = whole(cpu, "numaid", kNuma, -1); number >= 0)
+  if (const int number = numbers_.whole(cpu, "numaid", kNuma, -1); number >= 0)
     numa.identity.number = static_cast<uint32_t>(number);
   if (cpu.attribute("arch") || cpu.attribute("vendor")) numa.cpu = known(cpu_model(cpu), kFile);
-  if (numa.cpu && numa.cpu->value.family != whole(cpu, "familyid", kCpuModel))
+  if (numa.cpu && numa.cpu->value.family != numbers_.whole(cpu, "familyid", kCpuModel))
     keep(numa, cpu, "familyid");
   keep_rest(cpu, numa);
   return numa;
@@ -286,7 +213,7 @@ Status Reader::read_cpu(const xml_node& cpu) {
 
 // NCCL's prefixes; 0x12 (processing accelerator) is how AMD's MI300 presents itself.
 DeviceKind Reader::kind_of(const xml_node& pci) {
-  const uint64_t kind = code(pci, "class", 24);
+  const uint64_t kind = numbers_.code(pci, "class", 24);
   if (pci.child("gpu") || has_class(kind, 0x03, 8) || has_class(kind, 0x12, 8))
     return DeviceKind::gpu;
   if (has_class(kind, 0x02, 8)) return DeviceKind::nic;
@@ -299,14 +226,14 @@ Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   d.identity.bdf = address(pci, "busid");
   if (!d.identity.bdf) keep(d, pci, "busid");
   if (!tells_nothing(pci.attribute("class").value()))
-    d.pci_class = known(static_cast<uint32_t>(code(pci, "class", 24)), kFile);
+    d.pci_class = known(static_cast<uint32_t>(numbers_.code(pci, "class", 24)), kFile);
   if (pci.attribute("vendor"))
     d.pci_ids = known(PciIds{id(pci, "vendor"), id(pci, "device"), id(pci, "subsystem_vendor"),
                              id(pci, "subsystem_device")},
                       kFile);
-  d.pcie_speed = if_positive(number(pci, "link_speed", kPcieSpeed).value_or(0));
+  d.pcie_speed = if_positive(numbers_.number(pci, "link_speed", kPcieSpeed).value_or(0));
   if (!d.pcie_speed) keep(d, pci, "link_speed");
-  d.pcie_lanes = if_positive(whole(pci, "link_width", kPcieWidth));
+  d.pcie_lanes = if_positive(numbers_.whole(pci, "link_width", kPcieWidth));
   if (!d.pcie_lanes) keep(d, pci, "link_width");
   keep_rest(pci, d);
   describe_gpu(pci, d);
@@ -320,11 +247,11 @@ void Reader::describe_gpu(const xml_node& pci, Device& d) {
   if (!gpu) return;
   if (gpu.attribute("dev")) {
     d.label = fmt::format("gpu{}", gpu.attribute("dev").value());
-    d.index = known(whole(gpu, "dev", kIndex), kFile);
+    d.index = known(numbers_.whole(gpu, "dev", kIndex), kFile);
   }
-  d.compute_capability = if_positive(whole(gpu, "sm", kCapability));
+  d.compute_capability = if_positive(numbers_.whole(gpu, "sm", kCapability));
   if (!d.compute_capability) keep(d, gpu, "sm");
-  d.gpu_direct = flag(gpu, "gdr");
+  d.gpu_direct = numbers_.flag(gpu, "gdr");
   if (!d.gpu_direct) keep(d, gpu, "gdr");
   keep_rest(gpu, d);
   for (const xml_node& link : gpu.children())
@@ -337,8 +264,8 @@ void Reader::describe_gpu(const xml_node& pci, Device& d) {
 bool Reader::leads_nowhere(const xml_node& link, const Device& from) {
   const std::string_view name = link.name();
   if (name != "nvlink" && name != "xgmi") return false;
-  if (whole(link, "count", kLinks, 1) == 0) return true;
-  const uint64_t kind = code(link, "tclass", 24);
+  if (numbers_.whole(link, "count", kLinks, 1) == 0) return true;
+  const uint64_t kind = numbers_.code(link, "tclass", 24);
   if (has_class(kind, 0x068001, 24)) return false;
   const auto target = address(link, "target");
   const bool to_switch = has_class(kind, 0x0680, 16);
@@ -348,12 +275,12 @@ bool Reader::leads_nowhere(const xml_node& link, const Device& from) {
 
 Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
   if (depth == kDeepest)
-    return fail(Code::invalid, "line {}: pci elements nested more than {} deep", line(pci),
+    return fail(Code::invalid, "line {}: pci elements nested more than {} deep", lines_.of(pci),
                 kDeepest);
   const uint32_t device = builder_.see(pci_function(pci, parent));
   if (!address(pci, "busid"))
-    builder_.gap(device, fmt::format("its busid in line {} is no PCI address", line(pci)));
-  const uint64_t kind = code(pci, "class", 24);
+    builder_.gap(device, fmt::format("its busid in line {} is no PCI address", lines_.of(pci)));
+  const uint64_t kind = numbers_.code(pci, "class", 24);
   const bool is_switch = kind_of(pci) == DeviceKind::pci_switch;
   if (is_switch && !has_class(kind, 0x0604, 16) && !has_class(kind, 0x0801, 16))
     builder_.gap(device, "its class tells neither GPU, NIC nor bridge", "a PCIe switch");
@@ -390,8 +317,8 @@ void Reader::read_gpu_link(const xml_node& link, uint32_t device) {
 
 void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
   check_attributes(link);
-  const uint64_t kind = code(link, "tclass", 24);
-  const auto count = static_cast<uint32_t>(whole(link, "count", kLinks, 1));
+  const uint64_t kind = numbers_.code(link, "tclass", 24);
+  const auto count = static_cast<uint32_t>(numbers_.whole(link, "count", kLinks, 1));
   const auto target = address(link, "target");
   if (count == 0) return builder_.gap(device, "a link with count 0", "no such link");
   if (has_class(kind, 0x068001, 24)) return builder_.link(device, numa_, {type, count});
@@ -412,8 +339,8 @@ uint32_t Reader::far_switch(const xml_node& link, uint32_t gpu) {
 
 void Reader::read_c2c(const xml_node& link, uint32_t device) {
   check_attributes(link);
-  const auto count = static_cast<uint32_t>(std::max(whole(link, "count", kLinks, 1), 1));
-  const double each = number(link, "bw", kLinkSpeed).value_or(0);
+  const auto count = static_cast<uint32_t>(std::max(numbers_.whole(link, "count", kLinks, 1), 1));
+  const double each = numbers_.number(link, "bw", kLinkSpeed).value_or(0);
   const auto rate = if_positive(gigabytes(each * count / 1000));
   builder_.link(device, numa_, {LinkType::c2c, count, rate});
 }
@@ -438,16 +365,17 @@ void Reader::read_nic(const xml_node& nic, uint32_t device) {
 void Reader::read_net(const xml_node& net, uint32_t device) {
   Device port{.kind = DeviceKind::port, .parent = device};
   port.identity.name = net.attribute("name").value();
-  port.identity.number = static_cast<uint32_t>(whole(net, "port", kPort));
-  if (const uint64_t guid = code(net, "guid", 64); guid != 0) port.identity.guid = guid;
+  port.identity.number = static_cast<uint32_t>(numbers_.whole(net, "port", kPort));
+  if (const uint64_t guid = numbers_.code(net, "guid", 64); guid != 0) port.identity.guid = guid;
   if (!port.identity.guid) keep(port, net, "guid");
-  port.line_rate = if_positive(gigabits(number(net, "speed", kPortSpeed).value_or(0) / 1000));
+  port.line_rate =
+      if_positive(gigabits(numbers_.number(net, "speed", kPortSpeed).value_or(0) / 1000));
   if (!port.line_rate) keep(port, net, "speed");
-  if (const auto latency = number(net, "latency", kLatency))
+  if (const auto latency = numbers_.number(net, "latency", kLatency))
     port.latency = known(microseconds(*latency), kFile);
-  if (net.attribute("dev")) port.index = known(whole(net, "dev", kIndex), kFile);
-  if (net.attribute("rail")) port.rail = known(whole(net, "rail", kIndex), kFile);
-  port.gpu_direct = flag(net, "gdr");
+  if (net.attribute("dev")) port.index = known(numbers_.whole(net, "dev", kIndex), kFile);
+  if (net.attribute("rail")) port.rail = known(numbers_.whole(net, "rail", kIndex), kFile);
+  port.gpu_direct = numbers_.flag(net, "gdr");
   if (!port.gpu_direct) keep(port, net, "gdr");
   keep_rest(net, port);
   builder_.see(port);
@@ -463,7 +391,7 @@ void Reader::read_pcilink(const xml_node& link, uint32_t device) {
 
 void Reader::unknown(const xml_node& node) {
   if (node.type() != pugi::node_element) return;
-  builder_.gap(fmt::format("line {}", line(node)),
+  builder_.gap(fmt::format("line {}", lines_.of(node)),
                fmt::format("element <{}> is not known here", node.name()), "nothing");
 }
 
@@ -531,28 +459,15 @@ Status expect_system(const xml_node& root) {
   return fail(Code::invalid, "root element <{}>, where NCCL's topologies have <system>", name);
 }
 
-// A file that ends before its root element does: the parser stops at its end, or in a tag that is
-// never closed.
-bool ends_early(std::string_view text, size_t stopped_at) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const size_t last = text.find_last_not_of(kBlank);
-  return last != text.npos && (stopped_at > last || text[last] != '>');
-}
-
 }  // namespace
 
 Result<Topology> read_nccl_xml(std::string_view text, const std::string& source) {
-  const Lines lines(text);
   pugi::xml_document document;
-  const auto parsed = document.load_buffer(text.data(), text.size());
-  if (!parsed)
-    return fail(
-        Code::invalid, "line {}: {}{}", lines.of(parsed.offset), parsed.description(),
-        ends_early(text, static_cast<size_t>(parsed.offset)) ? "; the file may be cut short" : "");
+  if (const Status parsed = load_xml(text, document); !parsed) return pass(parsed);
   const xml_node root = document.document_element();
   if (!root) return fail(Code::invalid, "no element in it");
   if (const Status right = expect_system(root); !right) return pass(right);
-  return read_hosts(root, lines, source);
+  return read_hosts(root, Lines(text), source);
 }
 
 }  // namespace crosstie

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <pugixml.hpp>
 
+#include "topology/xml.h"
+
 namespace crosstie::probe {
 namespace {
 
@@ -178,13 +180,7 @@ Result<HwlocTree> Parser::parse(const xml_node& root) {
 
 Result<HwlocTree> parse_hwloc_xml(std::string_view text) {
   pugi::xml_document document;
-  const auto parsed = document.load_buffer(text.data(), text.size());
-  if (!parsed) {
-    const auto line =
-        1 + std::ranges::count(text.substr(0, static_cast<size_t>(parsed.offset)), '\n');
-    return fail(Code::invalid, "line {}: {}; the file may be cut short", line,
-                parsed.description());
-  }
+  if (const Status parsed = load_xml(text, document); !parsed) return pass(parsed);
   const xml_node root = document.document_element();
   if (std::string_view(root.name()) != "topology")
     return fail(Code::invalid, "root element <{}>, where hwloc's topologies have <topology>",

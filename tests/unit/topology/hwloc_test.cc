@@ -192,6 +192,9 @@ Test(hwloc, what_is_no_topology_is_an_error) {
   says("<topology version=\"x\"><object/></topology>", "version \"x\"");
   says("<topology version=\"2.0\"/>", "without an object");
   says("<root/>", "root element <root>");
+  says("<topology>\n<object>", "line 2: Start-end tags mismatch; the file may be cut short");
+  cr_assert(error("<topology>\n<object>\n</topology>\n") == "line 3: Start-end tags mismatch", "%s",
+            error("<topology>\n<object>\n</topology>\n").c_str());
   says(host(pci("1:2:3:4", "0200 [15b3:1021] [15b3:0041]")), "pci_busid");
   says(host(pci("0000:01:00.0", "NIC")), "pci_type \"NIC\"");
   std::string deep;
