@@ -244,12 +244,13 @@ std::vector<uint32_t> Builder::depth_first() const {
 
 void Builder::give_labels(const std::vector<uint32_t>& order) {
   std::map<DeviceKind, uint32_t> counters;
-  std::map<std::string, uint32_t> uses;
+  std::map<std::string, uint32_t> copies;  // by label that is taken
   for (const uint32_t i : order) {
     Device& d = devices_[i];
     if (d.label.empty()) d.label = default_label(d, counters);
-    const uint32_t earlier = uses[d.label]++;
-    if (earlier > 0) d.label += fmt::format("#{}", earlier + 1);
+    const std::string wanted = d.label;
+    while (!copies.emplace(d.label, 1).second)
+      d.label = fmt::format("{}#{}", wanted, ++copies[wanted]);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 
+#include <set>
+
 #include "knobs.h"
 #include "machines.h"
 #include "topology/rates.h"
@@ -135,6 +137,22 @@ Test(builder, a_host_without_numa_nodes_gets_one) {
   const Machine m = built(std::move(builder));
   cr_assert(m.count(DeviceKind::numa) == 1);
   cr_assert(has_gap(m, "numa0", "no NUMA node"));
+}
+
+Test(builder, labels_are_unique_whatever_labels_were_given) {
+  Builder builder("host", "test");
+  const uint32_t node = builder.see(numa(0));
+  uint8_t bus = 0;
+  for (const char* label : {"x", "x", "x#2", "x", "", "gpu0", "gpu0#2", "gpu0"}) {
+    Device gpu = on_bus(DeviceKind::gpu, bus++, node);
+    gpu.label = label;
+    builder.see(gpu);
+  }
+  const Machine m = built(std::move(builder));
+  std::set<std::string_view> labels;
+  for (const Device& d : m.devices())
+    cr_expect(labels.insert(d.label).second, "%s", d.label.c_str());
+  cr_expect(find(m, "x") && find(m, "x#2") && find(m, "x#3"));
 }
 
 Test(builder, a_device_cannot_contain_itself) {
