@@ -101,8 +101,7 @@ int run_topo(const TopoOptions& options, const Session& session) {
   if (!topology) return could_not_look(session, topology.error());
   const auto text = (*format)->text(*topology);
   if (!text) return could_not_look(session, text.error());
-  const Status written = write_output(options.output, *text);
-  return written ? kClean : could_not_look(session, written.error());
+  return deliver(session, options.output, *text, kClean);
 }
 
 }  // namespace
@@ -141,6 +140,16 @@ void add_input(CLI::App& verb, std::vector<std::string>& inputs) {
 int could_not_look(const Session& session, const Error& error) {
   session.log.error("{}", error.text);
   return kCouldNotLook;
+}
+
+int deliver(const Session& session, const std::string& to, std::string_view text, int code) {
+  const Status written = write_output(to, text);
+  return written ? code : could_not_look(session, written.error());
+}
+
+void add_report(CLI::App& verb, Report& report) {
+  verb.add_option("-o,--output", report.output, "Write to this file; .json implies --json");
+  verb.add_flag("--json", report.json, "JSON in place of text");
 }
 
 void add_topo(CLI::App& app, Session& session) {

@@ -17,6 +17,17 @@ void add_input(CLI::App& verb, std::vector<std::string>& inputs);
 // Whatever the reason: what was asked for could not be looked at.
 int could_not_look(const Session& session, const Error& error);
 
+// Writes the text there. Returns the code, or that it could not be written.
+int deliver(const Session& session, const std::string& to, std::string_view text, int code);
+
+// Where a verb's findings go, as text or JSON, and the options for it: -o, --output, --json.
+struct Report {
+  std::string output = "-";
+  bool json = false;
+  bool is_json() const { return json || output.ends_with(".json"); }
+};
+void add_report(CLI::App& verb, Report& report);
+
 // Each adds a verb of its own.
 void add_topo_check(CLI::App& topo, Session& session);
 void add_topo_diff(CLI::App& topo, Session& session);

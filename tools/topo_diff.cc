@@ -10,8 +10,7 @@ namespace {
 
 struct DiffOptions {
   std::string first, second;
-  std::string output = "-";
-  bool json = false;
+  Report report;
 };
 
 int run(const DiffOptions& options, const Session& session) {
@@ -22,12 +21,10 @@ int run(const DiffOptions& options, const Session& session) {
       look_for_paths(given ? std::vector{options.second} : std::vector<std::string>(), session);
   if (!second) return could_not_look(session, second.error());
   const auto differences = diff(*first, *second);
-  const bool json = options.json || options.output.ends_with(".json");
-  const auto render = json ? differences_json : differences_text;
-  const Status written = write_output(
-      options.output, render(differences, options.first, given ? options.second : "this host"));
-  if (!written) return could_not_look(session, written.error());
-  return differences.empty() ? kClean : kFindings;
+  const auto render = options.report.is_json() ? differences_json : differences_text;
+  return deliver(session, options.report.output,
+                 render(differences, options.first, given ? options.second : "this host"),
+                 differences.empty() ? kClean : kFindings);
 }
 
 }  // namespace
@@ -46,8 +43,7 @@ void add_topo_diff(CLI::App& topo, Session& session) {
       ->check(something);
   diff->add_option("B", options->second, "What to compare with; default: this host")
       ->check(something);
-  diff->add_option("-o,--output", options->output, "Write to this file; .json implies --json");
-  diff->add_flag("--json", options->json, "JSON in place of text");
+  add_report(*diff, options->report);
   diff->footer("Exit code 1 says that they differ.");
   diff->callback([options, &session] {
     session.run = [options, &session] { return run(*options, session); };

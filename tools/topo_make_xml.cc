@@ -157,17 +157,15 @@ Result<Machine> whole_machine(const MakeXmlOptions& options, const Machine& gues
 }
 
 Result<std::string> checked_xml(const Machine& machine, Concerns& concerns) {
-  const auto text = nccl_xml_text(single_host(machine));
-  if (!text) return pass(text);
-  const auto again = read_nccl_xml(*text, "what was written");
-  if (!again) return pass(again, "what was written");
-  if (const Status same = check_paths(machine, *again->hosts[0].machine, concerns); !same)
+  auto written = write_nccl_xml(single_host(machine));
+  if (!written) return pass(written);
+  if (const Status same = check_paths(machine, *written->again.hosts[0].machine, concerns); !same)
     return pass(same);
   for (const Gap& gap : machine.gaps())
     if (weighs(machine, gap))
       concerns.say("{}: {}; assumed: {}", gap.device, gap.missing, gap.assumed);
   check_nearness(machine, concerns);
-  return text;
+  return std::move(written->text);
 }
 
 int run(const MakeXmlOptions& options, const Session& session) {
@@ -188,8 +186,7 @@ int run(const MakeXmlOptions& options, const Session& session) {
     session.log.error("nothing is written, as what is unsure counts as an error");
     return kFindings;
   }
-  const Status written = write_output(options.output, *text);
-  return written ? kClean : could_not_look(session, written.error());
+  return deliver(session, options.output, *text, kClean);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace crosstie {
 
 struct NvmlDeviceObject;
 using NvmlDevice = NvmlDeviceObject*;
-enum NvmlReturn : int { kNvmlSuccess = 0, kNvmlNotSupported = 3 };
+enum NvmlReturn : int { kNvmlSuccess = 0 };  // all others: it failed
 enum NvmlEnable : int { kNvmlDisabled = 0, kNvmlEnabled = 1 };
 
 // nvmlPciInfo_t as of the _v3 entry.

@@ -4,11 +4,10 @@
 #include <set>
 
 #include "topology/check_machine.h"
+#include "topology/rates.h"
 
 namespace crosstie {
 namespace {
-
-constexpr uint32_t kMostNvlinks = 18;  // of a GPU: H100, B200 and their like
 
 bool is_near(PathClass type) { return type <= PathClass::pxb || type == PathClass::p2c; }
 
@@ -119,9 +118,11 @@ void check_nvlinks(Suspect& suspect) {
                                   : "has fewer NVLinks than its peers",
                    fmt::format("{} of {}", own.count, peers),
                    "see `nvidia-smi nvlink -s`; reset or replace the GPU, or its bridge");
-    if (own.count > kMostNvlinks)
-      suspect.find(Severity::warning, "nvlink-count", {gpu}, "has more NVLinks than any GPU has",
-                   fmt::format("{}; the most is {}", own.count, kMostNvlinks),
+    const auto& capability = suspect.device(gpu).compute_capability;
+    const uint32_t possible = most_nvlinks(capability ? capability->value : 0);
+    if (own.count > possible)
+      suspect.find(Severity::warning, "nvlink-count", {gpu}, "has more NVLinks than its kind has",
+                   fmt::format("{}; the most is {}", own.count, possible),
                    "the file lists each link once for every peer, and NCCL believes it");
   }
 }

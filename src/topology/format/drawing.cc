@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topology/format/drawing.h"
 
-#include <map>
 #include <set>
 
 #include "topology/format/drawing_cluster.h"
-#include "topology/format/drawing_machine.h"
 #include "topology/rails.h"
 
 namespace crosstie {
@@ -28,10 +26,16 @@ Kinds kinds_of_host(const Topology& topology) {
   return out;
 }
 
-std::string legend(const Kinds& kinds, std::string_view lines) {
+PortRails match_ports(const Machine& machine) {
+  PortRails out(machine.devices().size());
+  for (const Rails::Port& port : match_rails(machine).ports) out[port.device] = port.rail;
+  return out;
+}
+
+std::string legend(const RailsOf& rails_of, std::string_view lines) {
   std::set<uint32_t> rails;
-  for (const auto& hosts : kinds)
-    for (const auto& rail : rails_of(*hosts[0]->machine))
+  for (const auto& [machine, ports] : rails_of)
+    for (const auto& rail : ports)
       if (rail) rails.insert(*rail);
   std::string cells;
   if (rails.size() <= kMostRailsInLegend)
@@ -41,23 +45,20 @@ std::string legend(const Kinds& kinds, std::string_view lines) {
       cells, dot::html(lines));
 }
 
-void draw_kinds(dot::Writer& out, const Kinds& kinds) {
+void draw_kinds(dot::Writer& out, const Kinds& kinds, const RailsOf& rails_of) {
   out.line("graph [rankdir=LR]");
-  out.line(legend(kinds,
+  out.line(legend(rails_of,
                   "thin lines: PCIe; thick: NVLink, xGMI, C2C, their number; rates one way; "
                   "~ and dashed: assumed"));
-  for (size_t i = 0; i < kinds.size(); i++)
-    MachineDrawing(out, *kinds[i][0]->machine, kinds.size() == 1 ? "" : fmt::format("m{}", i))
+  for (size_t i = 0; i < kinds.size(); i++) {
+    const Machine& machine = *kinds[i][0]->machine;
+    MachineDrawing(out, machine, rails_of.at(&machine),
+                   kinds.size() == 1 ? "" : fmt::format("m{}", i))
         .draw(title_of(kinds[i]));
+  }
 }
 
 }  // namespace
-
-PortRails rails_of(const Machine& machine) {
-  PortRails out(machine.devices().size());
-  for (const Rails::Port& port : match_rails(machine).ports) out[port.device] = port.rail;
-  return out;
-}
 
 std::string dot_text(const Topology& topology) {
   dot::Writer out;
@@ -69,12 +70,18 @@ std::string dot_text(const Topology& topology) {
                   kFont));
   out.line(fmt::format("edge [fontname=\"{}\" fontsize=9]", kFont));
   const auto kinds = kinds_of_host(topology);
+  RailsOf rails_of;
+  for (const auto& hosts : kinds) {
+    const Machine& machine = *hosts[0]->machine;
+    rails_of.emplace(&machine, match_ports(machine));
+  }
   if (topology.leaves.empty()) {
-    draw_kinds(out, kinds);
+    draw_kinds(out, kinds, rails_of);
   } else {
     out.line("graph [nodesep=0.3 ranksep=2 splines=line]");
-    out.line(legend(kinds, "cables between hosts and leaf switches in the colour of their rail"));
-    draw_cluster(out, topology);
+    out.line(
+        legend(rails_of, "cables between hosts and leaf switches in the colour of their rail"));
+    draw_cluster(out, topology, rails_of);
   }
   out.close();
   return out.text();

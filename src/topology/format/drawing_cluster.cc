@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
-
-#include "topology/format/drawing_machine.h"
 
 namespace crosstie {
 namespace {
@@ -31,8 +28,8 @@ using Block = std::vector<const Host*>;
 
 // The ports of a kind of host, those of one rail beside each other and in the order of rails.
 struct Front {
-  explicit Front(const Machine& machine)
-      : rails(rails_of(machine)), ports(machine.of_kind(DeviceKind::port)) {
+  Front(const Machine& machine, const PortRails& rails_)
+      : rails(rails_), ports(machine.of_kind(DeviceKind::port)) {
     order.resize(ports.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t i) {
@@ -41,14 +38,16 @@ struct Front {
     });
   }
 
-  PortRails rails;
+  const PortRails& rails;
   std::vector<uint32_t> ports;  // devices
   std::vector<size_t> order;    // of `ports` in the picture
 };
 
 class Cluster {
  public:
-  Cluster(dot::Writer& out, const Topology& topology) : out_(out), topology_(topology) {
+  Cluster(dot::Writer& out, const Topology& topology, const RailsOf& rails_of)
+      : out_(out), topology_(topology) {
+    for (const auto& [machine, rails] : rails_of) fronts_.try_emplace(machine, *machine, rails);
     for (const Host& host : topology.hosts)
       cables_ += static_cast<size_t>(
           std::ranges::count_if(host.leaves, [](uint32_t leaf) { return leaf != kNoLeaf; }));
@@ -115,7 +114,7 @@ class Cluster {
   }
 
   void draw_block(size_t block, bool below) const {
-    const Front front(*blocks_[block][0]->machine);
+    const Front& front = fronts_.at(blocks_[block][0]->machine.get());
     const auto rows = rows_of(blocks_[block], front);
     std::string text;
     for (const std::string& row : rows)
@@ -126,7 +125,7 @@ class Cluster {
 
   void draw_cables(size_t block, bool below) const {
     const Block& hosts = blocks_[block];
-    const Front front(*hosts[0]->machine);
+    const Front& front = fronts_.at(hosts[0]->machine.get());
     for (const auto& [cable, count] : cables_of(hosts, front)) {
       const auto [place, group] = cable;
       const uint32_t port = front.ports[front.order[place]];
@@ -196,6 +195,7 @@ class Cluster {
   dot::Writer& out_;
   const Topology& topology_;
   size_t cables_ = 0;
+  std::map<const Machine*, Front> fronts_;
   std::vector<Block> blocks_;
   std::vector<std::vector<uint32_t>> leaf_groups_;
   std::vector<size_t> group_of_;  // by leaf
@@ -215,6 +215,8 @@ std::string title_of(const std::vector<const Host*>& hosts) {
                              : fmt::format("{}, {} NVLink domains", title, domains.size());
 }
 
-void draw_cluster(dot::Writer& out, const Topology& topology) { Cluster(out, topology).draw(); }
+void draw_cluster(dot::Writer& out, const Topology& topology, const RailsOf& rails_of) {
+  Cluster(out, topology, rails_of).draw();
+}
 
 }  // namespace crosstie

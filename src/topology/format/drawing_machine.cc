@@ -39,10 +39,11 @@ std::string tooltip(const Device& d) {
 
 }  // namespace
 
-MachineDrawing::MachineDrawing(dot::Writer& out, const Machine& machine, std::string prefix)
+MachineDrawing::MachineDrawing(dot::Writer& out, const Machine& machine, const PortRails& rails,
+                               std::string prefix)
     : out_(out),
       nodes_(machine, std::move(prefix)),
-      rails_(rails_of(machine)),
+      rails_(rails),
       within_(machine.devices().size()) {
   for (uint32_t i = 0; i < machine.devices().size(); i++)
     if (const uint32_t parent = device(i).parent; parent != kNoDevice) within_[parent].push_back(i);

@@ -9,14 +9,13 @@
 
 namespace crosstie {
 
-// By device.
-using PortRails = std::vector<std::optional<uint32_t>>;
-PortRails rails_of(const Machine& machine);
+using PortRails = std::vector<std::optional<uint32_t>>;  // by device
 
 class MachineDrawing {
  public:
-  // All names of nodes begin with `prefix`. Writer and Machine must outlive this.
-  MachineDrawing(dot::Writer& out, const Machine& machine, std::string prefix);
+  // All names of nodes begin with `prefix`. Writer, Machine and rails must outlive this.
+  MachineDrawing(dot::Writer& out, const Machine& machine, const PortRails& rails,
+                 std::string prefix);
 
   void draw(std::string_view title) const;
 
@@ -37,7 +36,7 @@ class MachineDrawing {
 
   dot::Writer& out_;
   DrawnNodes nodes_;
-  PortRails rails_;
+  const PortRails& rails_;
   std::vector<std::vector<uint32_t>> within_;  // by device: what it contains
   std::vector<uint32_t> column_;               // by device
   uint32_t last_column_ = 0;                   // where all GPUs and NICs stand

@@ -21,6 +21,11 @@ Result<Topology> read_nccl_xml(std::string_view text, const std::string& source)
 // That NCCL itself loads: one host, or the hosts of one NVLink domain, within the limits of its
 // parser; fails where a topology exceeds them or holds a name that the parser cannot take. What had
 // to be invented or left out is said in a comment.
+struct NcclXml {
+  std::string text;
+  Topology again;  // as it is read from there
+};
+Result<NcclXml> write_nccl_xml(const Topology& topology);
 Result<std::string> nccl_xml_text(const Topology& topology);
 
 // hwloc's own (lstopo FILE.xml), of its versions 1 to 3.

@@ -445,7 +445,7 @@ std::string comment(const Notes& notes) {
 
 }  // namespace
 
-Result<std::string> nccl_xml_text(const Topology& topology) {
+Result<NcclXml> write_nccl_xml(const Topology& topology) {
   if (const Status right = expect_one_domain(topology); !right) return pass(right);
   pugi::xml_document document;
   xml_node system = document.append_child("system");
@@ -467,9 +467,16 @@ Result<std::string> nccl_xml_text(const Topology& topology) {
                 spelling.elements(), kMostElements);
   std::string text = comment(notes) + spelling.text();
   // Numbers that no machine has, as a file may tell, would be refused wherever they are read.
-  if (const auto readable = read_nccl_xml(text, "what would be written"); !readable)
-    return fail(Code::unsupported, "cannot be written as NCCL's XML: {}", readable.error().text);
-  return text;
+  auto again = read_nccl_xml(text, "what would be written");
+  if (!again)
+    return fail(Code::unsupported, "cannot be written as NCCL's XML: {}", again.error().text);
+  return NcclXml{std::move(text), std::move(*again)};
+}
+
+Result<std::string> nccl_xml_text(const Topology& topology) {
+  auto written = write_nccl_xml(topology);
+  if (!written) return pass(written);
+  return std::move(written->text);
 }
 
 }  // namespace crosstie

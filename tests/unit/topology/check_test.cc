@@ -103,6 +103,12 @@ Test(check, more_nvlinks_than_there_are) {
   plan.nvlinks = 126;
   const auto findings = checked(plan);
   cr_assert(find(findings, "nvlink-count")->devices.size() == 8);
+  plan.nvlinks = 18;
+  plan.edit = [](Device& d) {
+    if (d.kind == DeviceKind::gpu) d.compute_capability = known(80, kDriver);
+  };
+  expect_only(checked(plan), "nvlink-count", Severity::warning,
+              {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"}, "the most is 12");
 }
 
 Test(check, a_device_of_unknown_numa_node) {
@@ -253,6 +259,7 @@ Test(check, the_odd_host_of_a_kind_is_told) {
 
 Test(check, hosts_of_another_kind_are_not_odd) {
   Plan other = usual_plan();
+  other.nvlinks = 12;
   other.edit = [](Device& d) {
     if (d.kind == DeviceKind::gpu) d.compute_capability = known(80, kDriver);
   };

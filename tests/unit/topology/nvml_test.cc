@@ -14,6 +14,8 @@ using namespace crosstie::test;
 
 namespace {
 
+constexpr auto kNvmlNotSupported = static_cast<NvmlReturn>(3);
+
 Machine built(Builder&& builder) {
   auto machine = std::move(builder).build();
   cr_assert(machine.has_value(), "%s", machine ? "" : machine.error().text.c_str());
