@@ -21,20 +21,19 @@ struct Format {
   std::string_view name;
   std::string_view suffix;
   Result<std::string> (*text)(const Topology&);
-  bool has_paths = false;
+  bool any_size = false;  // finds no paths
 };
 constexpr std::array kFormats = {
-    Format{"tree", ".txt", [](const Topology& t) -> Result<std::string> { return tree_text(t); }},
-    Format{"matrix", "", [](const Topology& t) -> Result<std::string> { return matrix_text(t); },
+    Format{"tree", ".txt", [](const Topology& t) -> Result<std::string> { return tree_text(t); },
            true},
-    Format{"paths", "", [](const Topology& t) -> Result<std::string> { return paths_text(t); },
+    Format{"matrix", "", [](const Topology& t) -> Result<std::string> { return matrix_text(t); }},
+    Format{"paths", "", [](const Topology& t) -> Result<std::string> { return paths_text(t); }},
+    Format{"json", ".json", [](const Topology& t) -> Result<std::string> { return json_text(t); },
            true},
-    Format{"json", ".json", [](const Topology& t) -> Result<std::string> { return json_text(t); }},
-    Format{"nccl-xml", ".xml", nccl_xml_text},
-    Format{"dot", ".dot", [](const Topology& t) -> Result<std::string> { return dot_text(t); },
-           true},
-    Format{"svg", ".svg", [](const Topology& t) { return drawing(t, Picture::svg); }, true},
-    Format{"png", ".png", [](const Topology& t) { return drawing(t, Picture::png); }, true},
+    Format{"nccl-xml", ".xml", nccl_xml_text, true},
+    Format{"dot", ".dot", [](const Topology& t) -> Result<std::string> { return dot_text(t); }},
+    Format{"svg", ".svg", [](const Topology& t) { return drawing(t, Picture::svg); }},
+    Format{"png", ".png", [](const Topology& t) { return drawing(t, Picture::png); }},
 };
 
 struct TopoOptions {
@@ -96,8 +95,8 @@ void refuse_own_options(const CLI::App& topo, const CLI::App& verb) {
 int run_topo(const TopoOptions& options, const Session& session) {
   const auto format = chosen_format(options);
   if (!format) return report(session, format.error());
-  const auto topology = (*format)->has_paths ? look_for_paths(options.inputs, session)
-                                             : look(options.inputs, session);
+  const auto topology = (*format)->any_size ? look_at_any_size(options.inputs, session)
+                                            : look(options.inputs, session);
   if (!topology) return could_not_look(session, topology.error());
   const auto text = (*format)->text(*topology);
   if (!text) return could_not_look(session, text.error());
@@ -106,7 +105,7 @@ int run_topo(const TopoOptions& options, const Session& session) {
 
 }  // namespace
 
-Result<Topology> look(const std::vector<std::string>& inputs, const Session& session) {
+Result<Topology> look_at_any_size(const std::vector<std::string>& inputs, const Session& session) {
   if (inputs.empty()) return this_host(session.environment, session.log);
   std::vector<Topology> parts;
   for (const std::string& input : inputs) {
@@ -117,8 +116,8 @@ Result<Topology> look(const std::vector<std::string>& inputs, const Session& ses
   return merge(std::move(parts));
 }
 
-Result<Topology> look_for_paths(const std::vector<std::string>& inputs, const Session& session) {
-  auto topology = look(inputs, session);
+Result<Topology> look(const std::vector<std::string>& inputs, const Session& session) {
+  auto topology = look_at_any_size(inputs, session);
   if (!topology) return topology;
   for (const Host& host : topology->hosts)
     if (const Status fits = paths_fit(*host.machine); !fits) return pass(fits);

@@ -7,10 +7,10 @@
 namespace crosstie::tools {
 
 // This host where there is no input; else a file or machines known by name each, and of several a
-// cluster.
+// cluster. Fails where one is too large for its paths to be found.
 Result<Topology> look(const std::vector<std::string>& inputs, const Session& session);
-// The same, for what asks for paths: none that is too large for that.
-Result<Topology> look_for_paths(const std::vector<std::string>& inputs, const Session& session);
+// The same, for what finds no paths.
+Result<Topology> look_at_any_size(const std::vector<std::string>& inputs, const Session& session);
 // The option for it, -i, --input.
 void add_input(CLI::App& verb, std::vector<std::string>& inputs);
 

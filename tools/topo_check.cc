@@ -14,7 +14,7 @@ struct CheckOptions {
 };
 
 int run(const CheckOptions& options, const Session& session) {
-  const auto topology = look_for_paths(options.inputs, session);
+  const auto topology = look(options.inputs, session);
   if (!topology) return could_not_look(session, topology.error());
   const auto findings = check(*topology);
   return deliver(session, options.report.output,

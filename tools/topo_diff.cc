@@ -14,11 +14,11 @@ struct DiffOptions {
 };
 
 int run(const DiffOptions& options, const Session& session) {
-  const auto first = look_for_paths({options.first}, session);
+  const auto first = look({options.first}, session);
   if (!first) return could_not_look(session, first.error());
   const bool given = !options.second.empty();
   const auto second =
-      look_for_paths(given ? std::vector{options.second} : std::vector<std::string>(), session);
+      look(given ? std::vector{options.second} : std::vector<std::string>(), session);
   if (!second) return could_not_look(session, second.error());
   const auto differences = diff(*first, *second);
   const auto render = options.report.is_json() ? differences_json : differences_text;

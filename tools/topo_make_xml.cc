@@ -171,7 +171,7 @@ Result<std::string> checked_xml(const Machine& machine, Concerns& concerns) {
 int run(const MakeXmlOptions& options, const Session& session) {
   const auto library = read_options<LibraryOptions>(kLibraryOptions, session.environment);
   if (!library) return report(session, library.error());
-  const auto guest = look_for_paths(options.inputs, session);
+  const auto guest = look(options.inputs, session);
   if (!guest) return could_not_look(session, guest.error());
   if (guest->hosts.size() != 1)
     return report(
