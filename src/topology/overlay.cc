@@ -22,6 +22,7 @@ class Laying {
  private:
   Status expect_numa(std::optional<uint32_t> number) const;
   Status expect_numas() const;
+  Status expect_tree() const;
   void find_devices();
   std::optional<uint32_t> match(const Bdf& bdf);
   void drop_emptied();
@@ -64,6 +65,30 @@ Status Laying::expect_numas() const {
     if (const Status right = expect_numa(s.numa); !right) return right;
   for (const Overlay::Correction& c : overlay_.corrections)
     if (const Status right = expect_numa(c.numa); !right) return right;
+  return {};
+}
+
+// Two devices of one address would be one to NCCL, and a circle of switches has no way to a CPU.
+Status Laying::expect_tree() const {
+  std::map<Bdf, const Overlay::Switch*> above;
+  for (const Overlay::Switch& s : overlay_.switches)
+    for (const Bdf& bdf : s.devices) above.emplace(bdf, &s);
+  for (const Overlay::Switch& s : overlay_.switches) {
+    if (!s.bdf) continue;
+    const auto same = std::ranges::find(machine_.devices(), s.bdf,
+                                        [](const Device& d) { return d.identity.bdf; });
+    if (same != machine_.devices().end())
+      return fail(Code::invalid,
+                  "a [[switch]] has the address {} of {}; give it a free one or none",
+                  to_text(*s.bdf), same->label);
+    const Overlay::Switch* at = &s;
+    for (size_t step = 0; at != nullptr && step < overlay_.switches.size(); step++) {
+      const auto up = at->bdf ? above.find(*at->bdf) : above.end();
+      at = up == above.end() ? nullptr : up->second;
+      if (at == &s)
+        return fail(Code::invalid, "the [[switch]] at {} is beneath itself", to_text(*s.bdf));
+    }
+  }
   return {};
 }
 
@@ -238,6 +263,7 @@ void Laying::link_gpus(const std::vector<uint32_t>& seen) {
 
 Result<Overlaid> Laying::run() {
   if (const Status right = expect_numas(); !right) return pass(right);
+  if (const Status right = expect_tree(); !right) return pass(right);
   find_devices();
   drop_emptied();
   builder_.share_nvswitches(machine_.hosts_in_domain());

@@ -184,6 +184,20 @@ Test(overlay, a_numa_node_that_the_guest_does_not_have_is_an_error) {
   }
 }
 
+Test(overlay, switches_that_make_no_tree_are_an_error) {
+  for (const auto& [toml, about] : std::vector<std::pair<std::string, std::string>>{
+           {"[[switch]]\nbdf = \"0000:01:00.0\"\ndevices = [\"0000:09:00.0\"]",
+            "a [[switch]] has the address 0000:01:00.0 of gpu0; give it a free one or none"},
+           {"[[switch]]\nbdf = \"0000:f0:00.0\"\ndevices = [\"0000:f0:00.0\"]",
+            "the [[switch]] at 0000:f0:00.0 is beneath itself"},
+           {"[[switch]]\nbdf = \"0000:f0:00.0\"\ndevices = [\"0000:f1:00.0\"]\n"
+            "[[switch]]\nbdf = \"0000:f1:00.0\"\ndevices = [\"0000:f0:00.0\", \"0000:01:00.0\"]",
+            "the [[switch]] at 0000:f0:00.0 is beneath itself"}}) {
+    const auto laid = lay_over(guest(), *read_overlay_toml(toml));
+    cr_assert(!laid && laid.error().text == about, "%s", laid ? "" : laid.error().text.c_str());
+  }
+}
+
 Test(overlay, a_mistake_is_an_error_that_names_its_line) {
   for (const auto& [toml, about] : std::vector<std::pair<std::string, std::string>>{
            {"[[switch]]\nnuma = 0", "line 1: a [[switch]] needs 'devices'"},
