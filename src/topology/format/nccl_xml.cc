@@ -6,6 +6,7 @@
 // What no property of a Device holds is kept in the file's words, for who writes the file again.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <pugixml.hpp>
 #include <set>
 #include <sstream>
@@ -103,6 +104,7 @@ class Reader {
   void read_net(const xml_node& net, uint32_t device);
   void read_pcilink(const xml_node& link, uint32_t device);
 
+  Status expect_own_address(const xml_node& pci);
   DeviceKind kind_of(const xml_node& pci);
   Device numa_node(const xml_node& cpu);
   CpuModel cpu_model(const xml_node& cpu);
@@ -121,6 +123,8 @@ class Reader {
   Builder builder_;
   uint32_t numa_ = kNoDevice;  // that of the cpu element being read
   std::set<Bdf> described_;    // the addresses of all PCI functions
+  // GPUs and NICs that were read.
+  std::map<std::pair<DeviceKind, Bdf>, xml_node> endpoints_;
 };
 
 std::optional<Bdf> address(const xml_node& node, const char* attribute) {
@@ -273,10 +277,30 @@ bool Reader::leads_nowhere(const xml_node& link, const Device& from) {
   return target == from.identity.bdf || (!to_switch && !described_.contains(*target));
 }
 
+std::vector<std::string_view> ports_of(const xml_node& pci) {
+  std::vector<std::string_view> names;
+  for (const xml_node& nic : pci.children("nic"))
+    for (const xml_node& net : nic.children("net")) names.push_back(net.attribute("name").value());
+  return names;
+}
+
+// A NIC may be listed under every CPU; else two of one address are no copies, and whatever refers
+// to the address means either.
+Status Reader::expect_own_address(const xml_node& pci) {
+  const auto bdf = address(pci, "busid");
+  const DeviceKind kind = kind_of(pci);
+  if (!bdf || (kind != DeviceKind::gpu && kind != DeviceKind::nic)) return {};
+  const auto [first, is_new] = endpoints_.emplace(std::pair(kind, *bdf), pci);
+  if (is_new || (kind == DeviceKind::nic && ports_of(first->second) == ports_of(pci))) return {};
+  return fail(Code::invalid, "line {}: the {} has the busid {} of that in line {}", lines_.of(pci),
+              kind == DeviceKind::gpu ? "GPU" : "NIC", to_text(*bdf), lines_.of(first->second));
+}
+
 Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
   if (depth == kDeepest)
     return fail(Code::invalid, "line {}: pci elements nested more than {} deep", lines_.of(pci),
                 kDeepest);
+  if (const Status right = expect_own_address(pci); !right) return right;
   const uint32_t device = builder_.see(pci_function(pci, parent));
   if (!address(pci, "busid"))
     builder_.gap(device, fmt::format("its busid in line {} is no PCI address", lines_.of(pci)));

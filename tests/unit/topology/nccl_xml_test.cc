@@ -109,6 +109,18 @@ std::string difference(const Machine& a, const Machine& b) {
 
 }  // namespace
 
+Test(nccl_xml, two_gpus_or_nics_of_one_busid_are_an_error) {
+  const auto two = read_host(system_of(cpu(0, gpu(0) + "\n" + gpu(1) + "\n" + gpu(0))));
+  cr_assert(
+      !two && two.error().text == "line 3: the GPU has the busid 0000:10:00.0 of that in line 1",
+      "%s", two ? "" : two.error().text.c_str());
+  const auto nic = [](const char* name) { return pci("0000:20:00.0", "0x020000", net(name, "")); };
+  const auto nics = read_host(system_of(cpu(0, nic("mlx5_0") + nic("mlx5_1"))));
+  cr_assert(!nics && nics.error().text.find("the NIC has the busid") != std::string::npos);
+  const Machine same = read(system_of(cpu(0, nic("mlx5_0")) + cpu(1, nic("mlx5_0"))));
+  cr_assert(same.count(DeviceKind::nic) == 1, "listed under every CPU");
+}
+
 Test(nccl_xml_traps, an_emulated_bridge_is_no_bottleneck_but_nccl_takes_it_for_one) {
   const Machine m = read(system_of(
       cpu(0, pci("0000:01:00.0", "0x060400",
