@@ -62,6 +62,7 @@ std::vector<Finding> check(const Machine& machine) {
   check_rails(suspect);
   check_nvlinks(suspect);
   check_pcie(suspect);
+  check_peers(suspect);
   check_ports(suspect);
   check_refusals(suspect);
   check_distances(suspect);
@@ -192,6 +193,13 @@ void Suspect::find(Severity severity, std::string_view check, std::vector<uint32
                       std::move(what),
                       std::move(evidence),
                       std::move(advice)});
+}
+
+std::string kind_of(const Device& d) {
+  if (d.model) return d.model->value;
+  if (d.pci_ids)
+    return fmt::format("{:04x}:{:04x}", d.pci_ids->value.vendor, d.pci_ids->value.device);
+  return d.compute_capability ? fmt::format("{}", d.compute_capability->value) : "";
 }
 
 std::vector<Finding> check(const Topology& topology) {

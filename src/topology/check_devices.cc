@@ -183,6 +183,23 @@ void report_cards(Suspect& suspect, const Cards& cards, std::string_view what) {
   }
 }
 
+// GPUs, and NICs, of one model of which the PCIe link is told; not what files of hwloc tell, to
+// which an idle GPU's link was slowed.
+using Peers = std::map<std::pair<DeviceKind, std::string>, std::vector<uint32_t>>;
+
+Peers pcie_peers(const Suspect& suspect) {
+  Peers peers;
+  for (const auto* list : {&suspect.gpus, &suspect.nics})
+    for (const uint32_t i : *list) {
+      const Device& d = suspect.device(i);
+      const bool may_idle = d.kind == DeviceKind::gpu && d.pcie_speed_now &&
+                            d.pcie_speed_now->from == Provenance::file;
+      if (is_told(d.pcie_speed) && is_told(d.pcie_lanes) && !may_idle && !kind_of(d).empty())
+        peers[{d.kind, kind_of(d)}].push_back(i);
+    }
+  return peers;
+}
+
 }  // namespace
 
 void check_pcie(Suspect& suspect) {
@@ -199,6 +216,29 @@ void check_pcie(Suspect& suspect) {
   }
   check_believed_bridges(suspect, bridges);
   check_acs(suspect);
+}
+
+// Unlike most of its kind: in a lesser slot, or with lanes lost where a file tells no more than
+// what is left.
+void check_peers(Suspect& suspect) {
+  const auto rate = [&](uint32_t i) {
+    return raw_pcie(suspect.device(i).pcie_speed->value, suspect.device(i).pcie_lanes->value);
+  };
+  const auto text = [&](uint32_t i) {
+    return pcie_text(suspect.device(i).pcie_speed->value, suspect.device(i).pcie_lanes->value);
+  };
+  for (const auto& [kind, peers] : pcie_peers(suspect))
+    for (const uint32_t i : peers) {
+      const auto better =
+          std::ranges::count_if(peers, [&](uint32_t peer) { return rate(peer) > rate(i); });
+      if (2 * better < std::ssize(peers)) continue;
+      const uint32_t best = *std::ranges::max_element(peers, {}, rate);
+      suspect.find(
+          Severity::warning, "pcie-below-peers", {i},
+          "its PCIe link carries less than those of most of its kind",
+          fmt::format("{}, where {} has {}", text(i), suspect.device(best).label, text(best)),
+          "see whether its slot is a lesser one; if not, reseat the card or its riser");
+    }
 }
 
 // Network devices made of software sit on none.

@@ -28,11 +28,6 @@ std::map<uint32_t, Nvlinks> nvlinks_of(const Suspect& suspect) {
   return out;
 }
 
-std::string kind_of(const Device& gpu) {
-  if (gpu.model) return gpu.model->value;
-  return gpu.compute_capability ? fmt::format("{}", gpu.compute_capability->value) : "";
-}
-
 struct Nearest {
   PathClass type = PathClass::dis;
   std::vector<uint32_t> ports{};  // of the best class, and of these those with the most bandwidth
@@ -52,7 +47,7 @@ Nearest nearest(const Suspect& suspect, uint32_t gpu) {
   return best;
 }
 
-// As VMs show it: every GPU and NIC by itself on the CPU.
+// Every GPU and NIC by itself on the CPU: as VMs show it, and as some boards are built.
 bool all_alike(const Suspect& suspect) {
   if (suspect.gpus.size() < 2 || suspect.usable.size() < 2) return false;
   const PathClass type = suspect.paths.between(suspect.gpus[0], suspect.usable[0]).type;
@@ -61,6 +56,28 @@ bool all_alike(const Suspect& suspect) {
     for (const uint32_t port : suspect.usable)
       if (suspect.paths.between(gpu, port).type != type) return false;
   return true;
+}
+
+// Makers of devices that hypervisors emulate: QEMU (two), VMware, Microsoft, Xen.
+constexpr std::array<uint16_t, 5> kHypervisors = {0x1af4, 0x1b36, 0x15ad, 0x1414, 0x5853};
+
+// Whether any device is of a hypervisor's making.
+bool is_virtual_machine(const Suspect& suspect) {
+  return std::ranges::any_of(suspect.machine.devices(), [](const Device& d) {
+    return d.pci_ids && (std::ranges::count(kHypervisors, d.pci_ids->value.vendor) > 0 ||
+                         std::ranges::count(kHypervisors, d.pci_ids->value.subsystem_vendor) > 0);
+  });
+}
+
+void report_all_alike(Suspect& suspect) {
+  const bool is_vm = is_virtual_machine(suspect);
+  suspect.find(is_vm ? Severity::warning : Severity::note, "all-alike", {},
+               "every GPU is as far from every NIC",
+               fmt::format("{} for all of {} GPUs and {} ports",
+                           name(suspect.paths.between(suspect.gpus[0], suspect.usable[0]).type),
+                           suspect.gpus.size(), suspect.usable.size()),
+               fmt::format("{} the PCIe switches; `crosstie topo make-xml` writes a file with them",
+                           is_vm ? "this VM hides" : "if this is a VM, it may hide"));
 }
 
 using NearestOf = std::map<uint32_t, Nearest>;
@@ -128,14 +145,7 @@ void check_nvlinks(Suspect& suspect) {
 }
 
 void check_distances(Suspect& suspect) {
-  if (all_alike(suspect)) {
-    suspect.find(Severity::warning, "all-alike", {}, "every GPU is as far from every NIC",
-                 fmt::format("{} for all of {} GPUs and {} ports",
-                             name(suspect.paths.between(suspect.gpus[0], suspect.usable[0]).type),
-                             suspect.gpus.size(), suspect.usable.size()),
-                 "a VM hides the PCIe switches; `crosstie topo make-xml` writes a file with them");
-    return;
-  }
+  if (all_alike(suspect)) return report_all_alike(suspect);
   NearestOf nearest_of;
   for (const uint32_t gpu : suspect.gpus) nearest_of.emplace(gpu, nearest(suspect, gpu));
   check_far(suspect, nearest_of);

@@ -21,8 +21,12 @@ struct Suspect {
   std::vector<Finding> findings;
 };
 
+// What devices that are meant to be alike have in common; empty: nothing tells.
+std::string kind_of(const Device& device);
+
 // Of devices by themselves: check_devices.cc.
 void check_pcie(Suspect& suspect);
+void check_peers(Suspect& suspect);
 void check_ports(Suspect& suspect);
 void check_guids(Suspect& suspect);
 void check_cpus(Suspect& suspect);

@@ -207,9 +207,45 @@ Test(check, gpus_that_crowd_one_port) {
 // A VM that hides the switches: 8 GPUs and 8 NICs, each on a root port of its own.
 Test(check, a_virtual_machine_that_hides_the_switches) {
   const Plan plan{.switches = {{0, 8, std::vector<double>(8, 400.0), true}}};
-  const auto findings = checked(plan);
+  Plan virtual_machine = plan;
+  virtual_machine.edit = [](Device& d) {
+    if (d.kind == DeviceKind::nic) d.pci_ids = known(PciIds{0x1af4, 0x1041, 0x1af4, 1}, kDriver);
+  };
+  const auto findings = checked(virtual_machine);
   expect_only(findings, "all-alike", Severity::warning, {}, "PHB for all of 8 GPUs and 8 ports");
   cr_assert(find(findings, "all-alike")->advice.find("make-xml") != std::string::npos);
+  // Some boards are built so, and nothing is wrong with them.
+  const auto bare = checked(plan);
+  cr_assert(is_clean(bare) && find(bare, "all-alike")->advice.starts_with("if this is a VM"));
+}
+
+// As files tell it that know of one width only.
+Test(check, a_gpu_whose_link_carries_less_than_those_of_its_peers) {
+  const auto lesser = with("gpu5", [](Device& d) { d.pcie_lanes = known(8, kDriver); });
+  expect_only(checked(lesser), "pcie-below-peers", Severity::warning, {"gpu5"},
+              "32 GT/s x8, where gpu0 has 32 GT/s x16");
+  Plan nic = usual_plan();
+  nic.edit = [](Device& d) {
+    if (d.kind == DeviceKind::nic) d.pci_ids = known(PciIds{0x15b3, 0x1021, 0, 0}, kDriver);
+    if (d.label == "nic5") d.pcie_speed = known(16.0, kDriver);
+  };
+  cr_assert(find(checked(nic), "pcie-below-peers")->devices == std::vector<std::string>{"nic5"});
+}
+
+Test(check, one_gpu_that_is_better_than_the_others_is_no_fault_of_theirs) {
+  const auto findings =
+      checked(with("gpu5", [](Device& d) { d.pcie_speed = known(64.0, kDriver); }));
+  cr_assert(findings.empty(), "%s", text(findings).c_str());
+}
+
+// hwloc tells the speed that the links ran at, of idle ones.
+Test(check, gpus_that_idle_at_different_speeds_are_no_fault) {
+  Plan plan = usual_plan();
+  plan.edit = [](Device& d) {
+    if (d.kind == DeviceKind::gpu) d.pcie_speed_now = d.pcie_speed;
+    if (d.label == "gpu5") d.pcie_speed = d.pcie_speed_now = known(2.5, Provenance::file);
+  };
+  cr_assert(find(checked(plan), "pcie-below-peers") == nullptr);
 }
 
 Test(check, an_unknown_cpu) {
