@@ -180,6 +180,9 @@ Suspect::Suspect(const Machine& machine_)
     ports.push_back(i);
     if (!d.carrier || d.carrier->value) usable.push_back(i);
   }
+  const auto by_rdma = [&](uint32_t port) { return has_rdma(device(port)); };
+  if (std::ranges::any_of(usable, by_rdma))
+    std::erase_if(usable, [&](uint32_t port) { return !by_rdma(port); });
 }
 
 void Suspect::find(Severity severity, std::string_view check, std::vector<uint32_t> of,

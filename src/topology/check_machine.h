@@ -17,7 +17,7 @@ struct Suspect {
   Paths paths;
   Rails rails;
   std::vector<uint32_t> gpus, nics, ports;  // whole GPUs; NICs that are PCI functions
-  std::vector<uint32_t> usable;             // ports that have carrier, as far as is known
+  std::vector<uint32_t> usable;  // ports that have carrier, as far as is known, and RDMA if any has
   std::vector<Finding> findings;
 };
 

@@ -21,6 +21,7 @@ constexpr double kMostBandwidth = 1e15;
 constexpr std::string_view kNoCarrier = "no carrier";
 constexpr std::string_view kNoGpu = "no GPU on this host";
 constexpr std::string_view kSoftware = "no PCI function";
+constexpr std::string_view kNoRdma = "no RDMA, which others have";
 constexpr std::string_view kSlow = "too slow beside the others";
 constexpr std::string_view kSpare = "more ports than can be shared out evenly";
 constexpr std::string_view kEnough = "its GPUs gain nothing by more ports";
@@ -62,7 +63,8 @@ class Host {
     ports_.erase(ports_.begin() + static_cast<ptrdiff_t>(i));
   }
 
-  // Network devices made of software (bridges, bonds, tunnels) serve only where there is no other.
+  // Network devices made of software (bridges, bonds, tunnels) serve only where there is no other,
+  // and so do ports without RDMA, as a board's own.
   void leave_out_what_cannot_serve() {
     const auto devices = machine_.devices();
     const auto is_software = [&](size_t i) {
@@ -78,6 +80,12 @@ class Host {
     }
     for (size_t i = ports_.size(); i-- > 0;)
       if (any_hardware && is_software(i)) leave_out(i, kSoftware);
+    const auto by_rdma = [&](size_t place) {
+      return has_rdma(devices[rails_.ports[place].device]);
+    };
+    const bool any_rdma = std::ranges::any_of(ports_, by_rdma);
+    for (size_t i = ports_.size(); i-- > 0;)
+      if (any_rdma && !by_rdma(ports_[i])) leave_out(i, kNoRdma);
     if (gpus_.empty())
       for (const size_t i : ports_) rails_.ports[i].idle = kNoGpu;
   }

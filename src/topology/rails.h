@@ -10,6 +10,9 @@
 
 namespace crosstie {
 
+// Whether RDMA is to be had of a port: verbs number ports from 1, network devices have no number.
+inline bool has_rdma(const Device& port) { return port.identity.number.value_or(0) > 0; }
+
 struct Rails {
   struct Gpu {
     uint32_t device = 0;
@@ -30,9 +33,10 @@ struct Rails {
 // there are fewer ports than GPUs, and then ports are shared), the fewest pairs are of the farthest
 // class of path, then of the next, and of such matchings one of the greatest bandwidth, evenly
 // spread; of equals that in the order of devices. Beyond 256 GPUs with a port each, which no host
-// has, pairs are made one by one instead, the nearest first. Ports without carrier, or so slow that
-// no GPU gains by them, stay out. A port's rail is what is told of it, else its place among the
-// ports that serve, in the order of the GPUs that they serve: the same on hosts of one kind.
+// has, pairs are made one by one instead, the nearest first. Ports without carrier, without RDMA
+// where others have it, or so slow that no GPU gains by them, stay out. A port's rail is what is
+// told of it, else its place among the ports that serve, in the order of the GPUs that they serve:
+// the same on hosts of one kind.
 Rails match_rails(const Machine& machine, const Paths& physical);
 Rails match_rails(const Machine& machine);
 

@@ -248,6 +248,15 @@ Test(check, gpus_that_idle_at_different_speeds_are_no_fault) {
   cr_assert(find(checked(plan), "pcie-below-peers") == nullptr);
 }
 
+Test(check, a_board_s_own_ethernet_is_not_called_idle) {
+  Plan plan{.switches = {{0, 2, {400}}, {0, 0, {400}}}};
+  plan.edit = [](Device& d) {
+    if (d.label == "mlx5_1") d.identity.number.reset();
+  };
+  const auto findings = checked(plan);
+  cr_assert(find(findings, "nic-crowded") == nullptr, "%s", text(findings).c_str());
+}
+
 Test(check, an_unknown_cpu) {
   Plan plan = usual_plan();
   plan.cpu = "Unheard";

@@ -62,6 +62,20 @@ Test(rails, many_ports_are_dealt_out_evenly) {
   expect(plan.build(), "gpu0: mlx5_0 mlx5_1 mlx5_2 mlx5_3; gpu1: mlx5_4 mlx5_5 mlx5_6 mlx5_7");
 }
 
+Test(rails, a_port_without_rdma_serves_only_where_none_has_it) {
+  Plan plan{.switches = {{0, 2, {400, 400}}}};
+  plan.edit = [](Device& d) {
+    if (d.label == "mlx5_0") d.identity.number.reset();
+  };
+  const Machine machine = plan.build();
+  expect(machine, "gpu0: mlx5_1; gpu1: mlx5_1");
+  cr_assert(port(machine, match_rails(machine), "mlx5_0").idle == "no RDMA, which others have");
+  plan.edit = [](Device& d) {
+    if (d.kind == DeviceKind::port) d.identity.number.reset();
+  };
+  expect(plan.build(), "gpu0: mlx5_0; gpu1: mlx5_1");
+}
+
 Test(rails, few_ports_are_shared_by_the_gpus_near_them) {
   const Plan plan{.numas = 2, .switches = {{0, 2, {400}}, {1, 2, {400}}}};
   const Machine machine = plan.build();
