@@ -99,6 +99,7 @@ struct Device {
   Property<CpuModel> cpu{};  // numa, cpu
   Property<uint32_t> pci_class{};
   Property<PciIds> pci_ids{};
+  Property<std::string> host_bridge{};  // of PCI, right beneath the CPU: domain and bus, "0000:16"
   Property<double> pcie_speed{};  // giga-transfers a second and lane that the link above it can do
   Property<int> pcie_lanes{};     // that the link above it can do
   Property<double> pcie_speed_now{};   // that it was trained to
@@ -155,6 +156,7 @@ inline constexpr std::tuple kDeviceFields{
     DeviceField{"cpu", &Device::cpu},
     DeviceField{"pci_class", &Device::pci_class},
     DeviceField{"pci_ids", &Device::pci_ids},
+    DeviceField{"host_bridge", &Device::host_bridge},
     DeviceField{"pcie_gigatransfers_per_second", &Device::pcie_speed},
     DeviceField{"pcie_lanes", &Device::pcie_lanes},
     DeviceField{"pcie_gigatransfers_per_second_now", &Device::pcie_speed_now},

@@ -24,13 +24,15 @@ constexpr std::array<Meaning, 10> kLegend = {{
     {"DIS", "no connection"},
     {"SYS", "over PCIe and the interconnect between NUMA nodes"},
     {"NODE", "over PCIe and between PCIe host bridges of one NUMA node"},
-    {"PHB", "over PCIe and the CPU, where its PCIe host bridges are"},
+    {"PHB", "over PCIe and a PCIe host bridge of the CPU"},
     {"C2C", "over C2C to the CPU, and over PCIe from there"},
     {"PXB", "over several PCIe bridges, without the CPU"},
     {"PIX", "over one PCIe bridge at most"},
     {"XGMI#", "over so many XGMI links"},
     {"NV#", "over so many NVLinks"},
 }};
+
+constexpr std::string_view kGuessed = ", or between such, as nothing tells which ones";
 
 std::string stem(std::string_view word) {
   const size_t digit = word.find_first_of("0123456789");
@@ -66,7 +68,7 @@ class Matrix {
     const auto devices = machine.devices();
     gpus_ = machine.of_kind(DeviceKind::gpu);
     std::erase_if(gpus_, [&](uint32_t i) { return machine.is_part(devices[i]); });
-    ports_ = machine.of_kind(DeviceKind::port);
+    ports_ = ports_and_bare_nics();
     links_of_.resize(devices.size());
     for (const Link& link : machine.links()) {
       links_of_[link.a].push_back(&link);
@@ -107,11 +109,27 @@ class Matrix {
     return rows;
   }
 
+  // In their order. Nothing tells of the ports of a NIC that has none.
+  std::vector<uint32_t> ports_and_bare_nics() const {
+    const auto devices = machine_.devices();
+    std::vector<bool> has_ports(devices.size());
+    for (const uint32_t port : machine_.of_kind(DeviceKind::port))
+      has_ports[devices[port].parent] = true;
+    std::vector<uint32_t> out;
+    for (uint32_t i = 0; i < devices.size(); i++) {
+      const Device& d = devices[i];
+      if (d.kind == DeviceKind::port ||
+          (d.kind == DeviceKind::nic && !has_ports[i] && !machine_.is_part(d)))
+        out.push_back(i);
+    }
+    return out;
+  }
+
   std::string title(size_t i) const {
     return i < gpus_.size() ? fmt::format("GPU{}", i) : fmt::format("NIC{}", i - gpus_.size());
   }
 
-  std::string word_between(uint32_t from, uint32_t to) const {
+  std::string word_between(uint32_t from, uint32_t to) {
     if (from == to) return "X";
     for (const auto& [type, word] : {std::pair(LinkType::nvlink, "NV"), {LinkType::xgmi, "XGMI"}})
       if (const uint32_t count = links_between(from, to, type))
@@ -122,11 +140,11 @@ class Matrix {
       case PathClass::p2c:
         return "C2C";
       case PathClass::phb:
-        return same_domain(from, to) ? "PHB" : "NODE";
+        return within_node(from, to);
       case PathClass::nvl:  // by way of a GPU, of which this picture does not tell
       case PathClass::nvb:
         if (node_of(from) != node_of(to)) return "SYS";
-        return same_domain(from, to) ? "PHB" : "NODE";
+        return within_node(from, to);
       default:
         return std::string(name(type));
     }
@@ -146,14 +164,24 @@ class Matrix {
     return direct > 0 ? direct : std::min(to_switches[0], to_switches[1]);
   }
 
-  // A PCI domain has host bridges of its own. Which ones share a domain is not told to us.
-  bool same_domain(uint32_t a, uint32_t b) const {
-    const auto address_of = [&](uint32_t i) {
-      const auto devices = machine_.devices();
-      return devices[devices[i].kind == DeviceKind::port ? devices[i].parent : i].identity.bdf;
-    };
-    const auto one = address_of(a), other = address_of(b);
-    return !one || !other || one->domain == other->domain;
+  // A PCI domain has host bridges of its own. Within a domain only hwloc tells them.
+  std::string within_node(uint32_t a, uint32_t b) {
+    const Device &one = top_of(a), &other = top_of(b);
+    if (one.host_bridge && other.host_bridge)
+      return one.host_bridge->value == other.host_bridge->value ? "PHB" : "NODE";
+    const auto &from = one.identity.bdf, &to = other.identity.bdf;
+    if (from && to && from->domain != to->domain) return "NODE";
+    guesses_bridges_ = true;
+    return "PHB";
+  }
+
+  // The switch or function right beneath the CPU.
+  const Device& top_of(uint32_t device) const {
+    const auto devices = machine_.devices();
+    while (devices[device].parent != kNoDevice &&
+           devices[devices[device].parent].kind != DeviceKind::numa)
+      device = devices[device].parent;
+    return devices[device];
   }
 
   uint32_t node_of(uint32_t device) const {
@@ -186,7 +214,9 @@ class Matrix {
   std::string legend() const {
     std::string out = "\nLegend:\n";
     for (const auto& [word, text] : kLegend)
-      if (used_.contains(word)) out += fmt::format("  {:<6} = {}\n", word, text);
+      if (used_.contains(word))
+        out += fmt::format("  {:<6} = {}{}\n", word, text,
+                           word == "PHB" && guesses_bridges_ ? kGuessed : "");
     if (!gpus_.empty()) out += "\nGPU Legend:\n";
     for (size_t i = 0; i < gpus_.size(); i++) out += entry(i, gpus_[i]);
     if (!ports_.empty()) out += "\nNIC Legend:\n";
@@ -207,6 +237,7 @@ class Matrix {
   std::vector<uint32_t> gpus_, ports_;
   std::vector<std::vector<const Link*>> links_of_;
   std::set<std::string, std::less<>> used_;
+  bool guesses_bridges_ = false;  // whether a path may cross one host bridge or several
 };
 
 }  // namespace

@@ -219,7 +219,16 @@ Device HwlocDevices::describe(uint32_t object, DeviceKind kind, uint32_t parent)
   d.identity.bdf = function.bdf;
   d.pci_class = known(static_cast<uint32_t>(function.pci_class) << 8, aside_.provenance());
   d.pci_ids = known(function.ids, aside_.provenance());
+  const bool is_top = parent == kNoDevice || builder_.device(parent).kind == DeviceKind::numa;
+  if (const std::string bridge = host_bridge_of(object); is_top && !bridge.empty())
+    d.host_bridge = known(bridge, aside_.provenance());
   return d;
+}
+
+std::string HwlocDevices::host_bridge_of(uint32_t object) const {
+  while (object != kNoDevice && tree_.objects[object].type != HwlocType::host_bridge)
+    object = tree_.objects[object].parent;
+  return object == kNoDevice ? std::string() : tree_.objects[object].root_bus;
 }
 
 void HwlocDevices::see_function(uint32_t object, Device d) {

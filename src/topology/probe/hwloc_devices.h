@@ -50,6 +50,7 @@ class HwlocDevices {
   void see_pci();
   Device describe(uint32_t object, DeviceKind kind, uint32_t parent) const;
   void see_function(uint32_t object, Device described);
+  std::string host_bridge_of(uint32_t object) const;
   const HwlocObject* port_above(uint32_t object) const;
   void see_virtual(const Virtual& function);
   std::optional<Virtual> as_virtual(uint32_t object) const;

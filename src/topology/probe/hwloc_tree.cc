@@ -55,6 +55,13 @@ void read_os_type(const xml_node& node, int version, HwlocObject& object) {
   }
 }
 
+// Of "0000:[16-30]".
+std::string first_bus(std::string_view buses) {
+  const size_t open = buses.find("[");
+  if (open == buses.npos || buses.size() < open + 3) return {};
+  return fmt::format("{}{}", buses.substr(0, open), buses.substr(open + 1, 2));
+}
+
 class Parser {
  public:
   Result<HwlocTree> parse(const xml_node& root);
@@ -111,6 +118,8 @@ Status Parser::read_object(const xml_node& node, uint32_t parent, int depth) {
   if (object.type == HwlocType::os) read_os_type(node, tree_.version, object);
   if (object.type == HwlocType::bridge || object.type == HwlocType::pci)
     if (const Status right = read_pci(node, object); !right) return right;
+  if (object.type == HwlocType::host_bridge)
+    object.root_bus = first_bus(node.attribute("bridge_pci").value());
   for (const xml_node& info : node.children("info"))
     object.infos.emplace(info.attribute("name").value(), info.attribute("value").value());
   const auto index = static_cast<uint32_t>(tree_.objects.size());

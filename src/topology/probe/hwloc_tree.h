@@ -24,6 +24,7 @@ struct HwlocObject {
   std::map<std::string, std::string> infos{};
   std::string cpuset{}, nodeset{};  // as hwloc writes bitmaps
   Bdf bdf{};                        // bridge, pci
+  std::string root_bus{};           // host_bridge: the first that it leads to, "0000:16"
   int pci_class = 0;                // base class and subclass: 0x0302
   PciIds ids{};
   double gigabytes = 0;                             // a second, of the link above; 0: not known

@@ -70,6 +70,11 @@ std::string one_package(const std::string& inside) {
   return host(package(0, "0xf", "0x1", inside));
 }
 
+std::string root_at(const char* buses, const std::string& inside) {
+  return object(fmt::format("type=\"Bridge\" bridge_type=\"0-1\" bridge_pci=\"{}\"", buses),
+                inside);
+}
+
 uint32_t index_of(const Machine& m, std::string_view label) {
   const Device* const device = find(m, label);
   cr_assert(device != nullptr, "no %s", std::string(label).c_str());
@@ -127,6 +132,20 @@ struct FakeHost {
 };
 
 }  // namespace
+
+Test(hwloc, devices_right_beneath_the_cpu_tell_their_host_bridge) {
+  const Machine machine = read(one_package(
+      root_at("0000:[16-30]", bridge("0000:16:01.0", gpu("0000:17:00.0"))) +
+      root_at(
+          "0000:[64-70]",
+          bridge("0000:64:01.0",
+                 bridge("0000:65:00.0", bridge("0000:66:00.0", nic("0000:67:00.0", "mlx5_0"))))) +
+      root(nic("0000:80:00.0", "mlx5_1"))));
+  cr_assert(find(machine, "gpu0")->host_bridge->value == "0000:16");
+  cr_assert(find(machine, "switch0")->host_bridge->value == "0000:64");
+  cr_assert(!find(machine, "nic0")->host_bridge, "it is beneath the switch");
+  cr_assert(!find(machine, "nic1")->host_bridge, "of which nothing is told");
+}
 
 Test(hwloc, all_versions_give_one_answer) {
   const auto json = [](const char* file) {

@@ -47,6 +47,31 @@ Test(matrix, another_pci_domain_is_another_host_bridge) {
   cr_assert(row(matrix(plan), "GPU0")[2] == "NODE");
 }
 
+Test(matrix, host_bridges_that_are_known_tell_phb_from_node) {
+  Plan plan{.switches = {{0, 1, {400, 400}, true}}};
+  cr_assert(matrix(plan).find("nothing tells which ones") != std::string::npos);
+  plan.edit = [](Device& d) {
+    if (d.label == "gpu0" || d.label == "nic0")
+      d.host_bridge = known(std::string("0000:16"), Provenance::file);
+    if (d.label == "nic1") d.host_bridge = known(std::string("0000:64"), Provenance::file);
+  };
+  const std::string text = matrix(plan);
+  const auto gpu = row(text, "GPU0");
+  cr_assert(gpu[2] == "PHB" && gpu[3] == "NODE", "%s", text.c_str());
+  cr_assert(text.find("nothing tells which ones") == std::string::npos);
+}
+
+Test(matrix, a_nic_without_ports_is_there) {
+  Plan plan{.switches = {{0, 1, {400}}}};
+  plan.finish = [](Builder& builder) {
+    builder.see(on_pci(DeviceKind::nic, "bare", 0x40, builder.numa(0)));
+  };
+  const std::string text = matrix(plan);
+  cr_assert(row(text, "NIC1") == std::vector<std::string>({"NIC1", "PHB", "PHB", "X"}), "%s",
+            text.c_str());
+  cr_assert(text.find("NIC1: bare 0000:40:00.0") != std::string::npos);
+}
+
 Test(matrix, what_goes_over_c2c_says_so) {
   Plan plan{.switches = {{0, 1, {400}, true}}};
   plan.finish = [](Builder& builder) {
