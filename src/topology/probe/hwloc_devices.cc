@@ -31,6 +31,20 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+// NCCL reads no more of an attribute, and asks the kernel for what is not in its file.
+constexpr size_t kMostAffinity = 253;
+
+// As the kernel writes sets of CPUs, and NCCL after it: "00000000,0000ffff".
+void set_affinity(Device& node, const Bitmap& cpus) {
+  std::string text;
+  for (int word = hwloc_bitmap_last(cpus.get()) / 32; word >= 0; word--) {
+    const uint64_t two = hwloc_bitmap_to_ith_ulong(cpus.get(), static_cast<unsigned>(word / 2));
+    text += fmt::format("{}{:08x}", text.empty() ? "" : ",",
+                        static_cast<uint32_t>(two >> (word % 2 * 32)));
+  }
+  if (text.size() <= kMostAffinity) node.attributes["cpu.affinity"] = std::move(text);
+}
+
 std::string arch(const std::string& name) {  // by NCCL's name
   if (name == "aarch64") return "arm64";
   return name.starts_with("ppc64") ? "ppc64" : name;
@@ -147,6 +161,8 @@ void HwlocDevices::see_only_node() {
     node.parent = see_package(i);
   }
   if (packages != 1) node.parent = kNoDevice;
+  if (const Bitmap cpus = bitmap(tree_.objects[0].cpuset); hwloc_bitmap_last(cpus.get()) >= 0)
+    set_affinity(node, cpus);
   numa_[0] = builder_.see(node);
 }
 
@@ -166,6 +182,7 @@ void HwlocDevices::see_node(uint32_t object, std::span<const Package> all) {
   }
   if (packages.size() == 1 && within) node.parent = see_package(packages[0]);
   if (!packages.empty()) node.cpu = cpu_model(tree_.objects[packages[0]]);
+  if (hwloc_bitmap_last(cpus.get()) >= 0) set_affinity(node, cpus);
   const uint32_t index = builder_.see(node);
   numa_.emplace(*numa.number, index);
   devices_[object] = index;

@@ -147,6 +147,19 @@ Test(hwloc, devices_right_beneath_the_cpu_tell_their_host_bridge) {
   cr_assert(!find(machine, "nic1")->host_bridge, "of which nothing is told");
 }
 
+// As NCCL would find it at /sys/devices/system/node/node0/cpumap.
+Test(hwloc, numa_nodes_tell_their_cpus) {
+  const Machine machine = read(
+      host(package(0, "0xff000000,,0x0000ffff", "0x1", "") + package(1, "0xffff0000", "0x2", "")));
+  cr_assert(find(machine, "numa0")->attributes.at("cpu.affinity") == "ff000000,00000000,0000ffff");
+  cr_assert(find(machine, "numa1")->attributes.at("cpu.affinity") == "ffff0000");
+  const auto written = nccl_xml_text(single_host(machine));
+  cr_assert(written && written->find("numaid=\"1\" affinity=\"ffff0000\"") != std::string::npos);
+  const std::string many = "0x1" + std::string(40, ',') + "0x1";
+  const Machine large = read(host(package(0, many.c_str(), "0x1", "")));
+  cr_assert(!find(large, "numa0")->attributes.contains("cpu.affinity"), "NCCL could not read it");
+}
+
 Test(hwloc, all_versions_give_one_answer) {
   const auto json = [](const char* file) {
     return json_text(single_host(read(read_file(golden(file)))));
