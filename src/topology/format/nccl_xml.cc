@@ -111,9 +111,7 @@ class Reader {
   Device pci_function(const xml_node& pci, uint32_t parent);
   void describe_gpu(const xml_node& pci, Device& d);
   bool leads_nowhere(const xml_node& link, const Device& from);
-  uint16_t id(const xml_node& node, const char* attribute) {
-    return static_cast<uint16_t>(numbers_.code(node, attribute, 16));
-  }
+  uint16_t id(const xml_node& node, const char* attribute, Device& d);
   void unknown(const xml_node& node);
   void check_attributes(const xml_node& node);
   void keep_rest(const xml_node& node, Device& d);
@@ -141,6 +139,13 @@ void keep(Device& d, const xml_node& node, const char* attribute) {
 template <class T>
 Property<T> if_positive(T value) {
   return value > T{} ? known(value, kFile) : Property<T>{};
+}
+
+// None is 0, which many bridges tell.
+uint16_t Reader::id(const xml_node& node, const char* attribute, Device& d) {
+  const auto value = static_cast<uint16_t>(numbers_.code(node, attribute, 16));
+  if (value == 0) keep(d, node, attribute);
+  return value;
 }
 
 void Reader::read_system(const xml_node& system) {
@@ -232,8 +237,8 @@ Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   if (!tells_nothing(pci.attribute("class").value()))
     d.pci_class = known(static_cast<uint32_t>(numbers_.code(pci, "class", 24)), kFile);
   if (pci.attribute("vendor"))
-    d.pci_ids = known(PciIds{id(pci, "vendor"), id(pci, "device"), id(pci, "subsystem_vendor"),
-                             id(pci, "subsystem_device")},
+    d.pci_ids = known(PciIds{id(pci, "vendor", d), id(pci, "device", d),
+                             id(pci, "subsystem_vendor", d), id(pci, "subsystem_device", d)},
                       kFile);
   d.pcie_speed = if_positive(numbers_.number(pci, "link_speed", kPcieSpeed).value_or(0));
   if (!d.pcie_speed) keep(d, pci, "link_speed");

@@ -79,6 +79,9 @@ std::string number(const Property<T>& property) {
   return is_told(property) ? fmt::format("{:d}", property->value) : "";
 }
 
+// NCCL asks sysfs for what is not there, and knows switches of Broadcom by all four.
+std::string id(uint16_t value) { return value == 0 ? "" : fmt::format("{:#06x}", value); }
+
 // The cpu elements of one host, or of the hosts of one Machine.
 class MachineWriter {
  public:
@@ -194,10 +197,10 @@ void MachineWriter::add_pci(xml_node parent, uint32_t i) {
   put(pci, d, "class", only_address_told ? "" : class_text(d));
   if (is_told(d.pci_ids)) {
     const PciIds& ids = d.pci_ids->value;
-    put(pci, "vendor", fmt::format("{:#06x}", ids.vendor));
-    put(pci, "device", fmt::format("{:#06x}", ids.device));
-    put(pci, "subsystem_vendor", fmt::format("{:#06x}", ids.subsystem_vendor));
-    put(pci, "subsystem_device", fmt::format("{:#06x}", ids.subsystem_device));
+    put(pci, d, "vendor", id(ids.vendor));
+    put(pci, d, "device", id(ids.device));
+    put(pci, d, "subsystem_vendor", id(ids.subsystem_vendor));
+    put(pci, d, "subsystem_device", id(ids.subsystem_device));
   }
   add_pcie_link(pci, d);
   put_rest(pci, d);

@@ -109,6 +109,17 @@ std::string difference(const Machine& a, const Machine& b) {
 
 }  // namespace
 
+// NCCL asks sysfs for ids that are not there, and takes those that are for true.
+Test(nccl_xml, ids_that_nobody_told_are_not_written) {
+  const Machine machine = read(system_of(
+      cpu(0, pci("0000:20:00.0", "0x060400", "", "vendor=\"0x1000\" device=\"0xc030\"") +
+                 pci("0000:30:00.0", "0x060400", "",
+                     "vendor=\"0x1b36\" device=\"0x000c\" subsystem_vendor=\"0x0000\""))));
+  const std::string text = written(single_host(machine));
+  cr_assert(text.find("device=\"0xc030\"/>") != std::string::npos, "%s", text.c_str());
+  cr_assert(text.find("subsystem_vendor=\"0x0000\"/>") != std::string::npos, "as it was told");
+}
+
 Test(nccl_xml, two_gpus_or_nics_of_one_busid_are_an_error) {
   const auto two = read_host(system_of(cpu(0, gpu(0) + "\n" + gpu(1) + "\n" + gpu(0))));
   cr_assert(
