@@ -124,15 +124,16 @@ Result<Topology> look(const std::vector<std::string>& inputs, const Session& ses
   return topology;
 }
 
-void add_input(CLI::App& verb, std::vector<std::string>& inputs) {
+void add_input(CLI::App& verb, std::vector<std::string>& inputs, std::string_view several) {
   const auto names_something = [](const std::string& text) {
     return text.empty() ? "names nothing; leave it out for this host" : "";
   };
-  verb.add_option("-i,--input", inputs,
-                  "A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
-                  "JSON; -: standard input), or known machines, as \"2x dgx-h100\"; several become "
-                  "one cluster; "
-                  "default: this host")
+  verb.add_option(
+          "-i,--input", inputs,
+          fmt::format("A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
+                      "JSON; -: standard input), or known machines, as \"2x dgx-h100\"; {}; "
+                      "default: this host",
+                      several))
       ->check(CLI::Validator(names_something, "", ""));
 }
 

@@ -11,8 +11,9 @@ namespace crosstie::tools {
 Result<Topology> look(const std::vector<std::string>& inputs, const Session& session);
 // The same, for what finds no paths.
 Result<Topology> look_at_any_size(const std::vector<std::string>& inputs, const Session& session);
-// The option for it, -i, --input.
-void add_input(CLI::App& verb, std::vector<std::string>& inputs);
+// The option for it, -i, --input; and what several are.
+void add_input(CLI::App& verb, std::vector<std::string>& inputs,
+               std::string_view several = "several become one cluster");
 
 // Whatever the reason: what was asked for could not be looked at.
 int could_not_look(const Session& session, const Error& error);

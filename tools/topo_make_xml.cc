@@ -195,7 +195,7 @@ void add_topo_make_xml(CLI::App& topo, Session& session) {
   auto options = std::make_shared<MakeXmlOptions>();
   CLI::App* const verb = topo.add_subcommand(
       "make-xml", "Write a topology file for NCCL (NCCL_TOPO_FILE), as for a VM");
-  add_input(*verb, options->inputs);
+  add_input(*verb, options->inputs, "of one host");
   verb->add_option("--overlay", options->overlay,
                    "What the guest does not see, in TOML: PCIe switches with the addresses of GPUs "
                    "and NICs beneath them, NUMA nodes, link speeds, NVLinks");

@@ -496,7 +496,12 @@ Result<Topology> read_nccl_xml(std::string_view text, const std::string& source)
   const xml_node root = document.document_element();
   if (!root) return fail(Code::invalid, "no element in it");
   if (const Status right = expect_system(root); !right) return pass(right);
-  return read_hosts(root, Lines(text), source);
+  const Lines lines(text);
+  for (xml_node other = root.next_sibling(); other; other = other.next_sibling())
+    if (other.type() == pugi::node_element)
+      return fail(Code::invalid, "line {}: <{}> after the root element; give it a file of its own",
+                  lines.of(other), other.name());
+  return read_hosts(root, lines, source);
 }
 
 }  // namespace crosstie

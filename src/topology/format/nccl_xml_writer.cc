@@ -466,7 +466,8 @@ Result<NcclXml> write_nccl_xml(const Topology& topology) {
   Spelling spelling;
   if (const Status right = spelling.add(system, 0); !right) return pass(right);
   if (spelling.elements() > kMostElements && !rccl)
-    return fail(Code::unsupported, "has {} elements; NCCL's parser takes {} of a file at most",
+    return fail(Code::unsupported,
+                "NCCL's XML of it would have {} elements; NCCL's parser takes {} of a file at most",
                 spelling.elements(), kMostElements);
   std::string text = comment(notes) + spelling.text();
   // Numbers that no machine has, as a file may tell, would be refused wherever they are read.

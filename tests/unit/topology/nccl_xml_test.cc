@@ -109,6 +109,14 @@ std::string difference(const Machine& a, const Machine& b) {
 
 }  // namespace
 
+// Merged, they would have twice the links of others, which would be blamed.
+Test(nccl_xml, a_second_root_element_is_an_error) {
+  const std::string one = system_of(cpu(0, gpu(0)));
+  const auto both = read_nccl_xml(one + "\n" + one, "test");
+  cr_assert(!both && both.error().text.starts_with("line 2: <system> after the root element"), "%s",
+            both ? "" : both.error().text.c_str());
+}
+
 // NCCL asks sysfs for ids that are not there, and takes those that are for true.
 Test(nccl_xml, ids_that_nobody_told_are_not_written) {
   const Machine machine = read(system_of(
@@ -118,6 +126,23 @@ Test(nccl_xml, ids_that_nobody_told_are_not_written) {
   const std::string text = written(single_host(machine));
   cr_assert(text.find("device=\"0xc030\"/>") != std::string::npos, "%s", text.c_str());
   cr_assert(text.find("subsystem_vendor=\"0x0000\"/>") != std::string::npos, "as it was told");
+}
+
+Test(nccl_xml, a_file_too_large_for_nccl_is_told_of_as_such) {
+  Builder builder("large", "test");
+  const uint32_t numa = builder.see({.kind = DeviceKind::numa, .identity = {.number = 0}});
+  for (uint32_t i = 0; i < 256; i++)
+    builder.see(
+        {.kind = DeviceKind::pci_switch,
+         .parent = builder.see({.kind = DeviceKind::pci_switch,
+                                .parent = numa,
+                                .identity = {.bdf = Bdf{1, static_cast<uint8_t>(i / 4), 0, 0}}}),
+         .identity = {.bdf = Bdf{2, static_cast<uint8_t>(i), 0, 0}}});
+  const auto text = nccl_xml_text(single_host(*std::move(builder).build()));
+  cr_assert(!text && text.error().text ==
+                         "NCCL's XML of it would have 322 elements; NCCL's parser "
+                         "takes 255 of a file at most",
+            "%s", text ? "" : text.error().text.c_str());
 }
 
 Test(nccl_xml, two_gpus_or_nics_of_one_busid_are_an_error) {
