@@ -8,6 +8,7 @@
 #include "topology/cluster.h"
 #include "topology/format/formats.h"
 #include "topology/format/json_values.h"
+#include "topology/rails.h"
 
 namespace crosstie {
 namespace {
@@ -64,11 +65,25 @@ Json refusal_json(const Refusal& refusal, size_t first) {
   return {{"a", first + refusal.a}, {"b", first + refusal.b}, {"why", plain(refusal.why)}};
 }
 
+// Every port, and why it serves no GPU if it serves none.
+Json rails_json(const Machine& machine, size_t first) {
+  Json out = Json::array();
+  for (const Rails::Port& port : match_rails(machine).ports) {
+    Json& next = out.emplace_back(Json{{"port", first + port.device}});
+    next["rail"] = port.rail ? Json(*port.rail) : Json();
+    next["gpus"] = Json::array();
+    for (const uint32_t gpu : port.gpus) next["gpus"].push_back(first + gpu);
+    if (!port.idle.empty()) next["idle"] = port.idle;
+  }
+  return out;
+}
+
 void add_machine(Json& out, const Machine& m, size_t index) {
   Json machine = {{"name", plain(m.name())}, {"source", plain(m.source())}};
   if (m.hosts_in_domain() > 1) machine["hosts_in_domain"] = m.hosts_in_domain();
-  out["machines"].push_back(std::move(machine));
   const size_t first = out["devices"].size();
+  if (paths_fit(m)) machine["rails"] = rails_json(m, first);
+  out["machines"].push_back(std::move(machine));
   for (size_t i = 0; i < m.devices().size(); i++)
     out["devices"].push_back(device_json(m.devices()[i], first + i, first, index));
   for (const Link& link : m.links()) out["links"].push_back(link_json(link, first));

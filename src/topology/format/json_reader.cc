@@ -83,7 +83,7 @@ class Reader {
   }
 
   void read_machine(const Value& from) {
-    allow(from, {"name", "source", "hosts_in_domain"});
+    allow(from, {"name", "source", "hosts_in_domain", "rails"});  // rails follow from the rest
     Machine::Parts& parts = parts_.emplace_back();
     parts.name = from.at("name").text();
     parts.source = from.at("source").text();

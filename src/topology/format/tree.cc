@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "topology/format/formats.h"
+#include "topology/rails.h"
 
 namespace crosstie {
 namespace {
@@ -22,7 +23,10 @@ std::string marked(const Known<T>& known, const std::string& text) {
 
 class Tree {
  public:
-  explicit Tree(const Machine& machine) : machine_(machine), links_of_(machine.devices().size()) {
+  explicit Tree(const Machine& machine)
+      : machine_(machine), links_of_(machine.devices().size()), port_(machine.devices().size()) {
+    if (paths_fit(machine)) rails_ = match_rails(machine);
+    for (const Rails::Port& port : rails_.ports) port_[port.device] = &port;
     for (const Link& link : machine.links()) {
       links_of_[link.a].push_back(&link);
       links_of_[link.b].push_back(&link);
@@ -51,7 +55,17 @@ class Tree {
       out += fmt::format("  {} {}", name(up->type), rate(*up));
     if (d.kind == DeviceKind::numa) out += sys_text(i);
     if (d.kind == DeviceKind::gpu) out += bundles_text(i);
+    if (port_[i] != nullptr) out += rail_text(*port_[i]);
     return out;
+  }
+
+  // "  rail 0 of gpu0"
+  std::string rail_text(const Rails::Port& port) const {
+    if (!port.rail) return {};
+    std::vector<std::string_view> gpus;
+    for (const uint32_t gpu : port.gpus) gpus.push_back(machine_.devices()[gpu].label);
+    const std::string_view of = gpus.empty() ? "" : " of ";
+    return fmt::format("  rail {}{}{}", *port.rail, of, fmt::join(gpus, ", "));
   }
 
   static std::string rate(const Link& link) {
@@ -97,6 +111,8 @@ class Tree {
 
   const Machine& machine_;
   std::vector<std::vector<const Link*>> links_of_;
+  Rails rails_;                           // none where the host is too large for paths
+  std::vector<const Rails::Port*> port_;  // by device
 };
 
 std::string counted(uint32_t count, std::string_view one, std::string_view many) {

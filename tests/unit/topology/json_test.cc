@@ -2,6 +2,8 @@
 // What is written as JSON is read back whole; what is not ours is refused with its place.
 #include <criterion/criterion.h>
 
+#include <nlohmann/json.hpp>
+
 #include "topology/builder.h"
 #include "topology/format/formats.h"
 
@@ -183,4 +185,24 @@ Test(json, devices_nested_without_end_are_refused) {
   const auto read = read_json(json_text(single_host(Machine(std::move(parts)))));
   cr_assert(!read && read.error().text.find("nested more than") != std::string::npos, "%s",
             read ? "" : read.error().text.c_str());
+}
+
+Test(json, rails_are_told_with_the_gpus_that_they_serve) {
+  const std::string text = json_text(*read_synthetic("2x dgx-h100"));
+  const auto json = nlohmann::json::parse(text);
+  cr_assert(json["machines"].size() == 1);
+  const auto& rails = json["machines"][0]["rails"];
+  const auto name_of = [&](const nlohmann::json& id) {
+    return json["devices"][id.get<size_t>()]["name"];
+  };
+  size_t serving = 0;
+  for (const auto& port : rails) {
+    serving += port["gpus"].size();
+    cr_assert(json["devices"][port["port"].get<size_t>()]["type"] == "port");
+    cr_assert(port["gpus"].empty() == port["rail"].is_null());
+    cr_assert(port["gpus"].empty() == port.contains("idle"));
+  }
+  cr_assert(serving == 8 && rails[0]["rail"] == 0 && name_of(rails[0]["gpus"][0]) == "gpu0");
+  const auto again = read_json(text);
+  cr_assert(again && json_text(*again) == text);
 }
