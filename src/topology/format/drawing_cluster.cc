@@ -19,6 +19,10 @@ constexpr std::string_view kHostFill = "#f4f6f8";
 constexpr std::string_view kGpuFill = "#e3f1dc";
 constexpr dot::Colour kNoRail = {"#cccccc", "black"};
 
+std::string_view dashes_of(const std::optional<uint32_t>& rail) {
+  return rail ? dot::rail_dashes(*rail) : "";
+}
+
 dot::Colour colour_of(const std::optional<uint32_t>& rail) {
   return rail ? dot::rail_colour(*rail) : kNoRail;
 }
@@ -129,7 +133,9 @@ class Cluster {
     for (const auto& [cable, count] : cables_of(hosts, front)) {
       const auto [place, group] = cable;
       const uint32_t port = front.ports[front.order[place]];
-      std::string look = fmt::format("color=\"{}\" penwidth=2", colour_of(front.rails[port]).fill);
+      const auto& rail = front.rails[port];
+      std::string look =
+          fmt::format("color=\"{}\"{} penwidth=2", colour_of(rail).fill, dashes_of(rail));
       if (hosts.size() > 1) look += fmt::format(" label=\"{}x\"", count);
       const std::string leaf = fmt::format("leaves{}", group);
       const std::string end = fmt::format("host{}:p{}:{}", block, port, below ? 'n' : 's');
@@ -177,8 +183,9 @@ class Cluster {
                                size_t columns) {
     const auto [fill, ink] = colour_of(front.rails[port]);
     return fmt::format(
-        "<TD COLSPAN=\"{}\" PORT=\"p{}\" BGCOLOR=\"{}\"><FONT COLOR=\"{}\">{}</FONT></TD>", columns,
-        port, fill, ink, small(machine.devices()[port].label));
+        "<TD COLSPAN=\"{}\" PORT=\"p{}\" BGCOLOR=\"{}\"{}><FONT COLOR=\"{}\">{}</FONT></TD>",
+        columns, port, fill, dashes_of(front.rails[port]), ink,
+        small(machine.devices()[port].label));
   }
 
   static std::string summary(const Machine& machine, const std::vector<uint32_t>& gpus) {

@@ -9,7 +9,7 @@ namespace crosstie::dot {
 namespace {
 
 // Paul Tol's scheme "muted": told apart by people with any kind of colour blindness, on white too.
-// Beyond nine rails the colours come again; the number tells which.
+// Beyond nine rails the colours come again, with dashes; beyond 27 the number alone tells which.
 constexpr std::array<Colour, 9> kRailColours = {{{"#332288", "white"},
                                                  {"#88ccee", "black"},
                                                  {"#117733", "white"},
@@ -72,10 +72,16 @@ std::string small(std::string_view text) {
 
 Colour rail_colour(uint32_t rail) { return kRailColours[rail % kRailColours.size()]; }
 
+std::string_view rail_dashes(uint32_t rail) {
+  constexpr std::array<std::string_view, 3> kDashes = {"", " style=\"dashed\"",
+                                                       " style=\"dotted\""};
+  return kDashes[rail / kRailColours.size() % kDashes.size()];
+}
+
 std::string rail_cell(uint32_t rail, std::string_view attributes) {
   const auto [fill, ink] = rail_colour(rail);
-  return fmt::format("<TD BGCOLOR=\"{}\"{}><FONT COLOR=\"{}\">rail {}</FONT></TD>", fill,
-                     attributes, ink, rail);
+  return fmt::format("<TD BGCOLOR=\"{}\"{}{}><FONT COLOR=\"{}\">rail {}</FONT></TD>", fill,
+                     rail_dashes(rail), attributes, ink, rail);
 }
 
 std::string line_rate_text(const Device& port) {

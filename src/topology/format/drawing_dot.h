@@ -28,6 +28,8 @@ struct Colour {
   std::string_view ink;  // of text on it
 };
 Colour rail_colour(uint32_t rail);
+// Of cables and boxes of a rail, as an attribute: empty for those that have a colour of their own.
+std::string_view rail_dashes(uint32_t rail);
 // A cell of a table, in the rail's colour and with its number.
 std::string rail_cell(uint32_t rail, std::string_view attributes = {});
 

@@ -5,6 +5,7 @@
 #include <criterion/redirect.h>
 
 #include <csignal>
+#include <set>
 
 #include "machines.h"
 #include "topology/builder.h"
@@ -147,4 +148,12 @@ Test(drawing, of_which_nobody_knows_how_it_ended_is_an_error) {
   std::signal(SIGCHLD, SIG_IGN);
   const auto out = drawing(one("dgx-h100"), Picture::svg);
   cr_assert(!out, "%s", out->c_str());
+}
+
+Test(drawing, rails_of_one_colour_differ_by_their_dashes) {
+  std::set<std::string> looks;
+  for (uint32_t rail = 0; rail < 27; rail++)
+    looks.insert(fmt::format("{}{}", dot::rail_colour(rail).fill, dot::rail_dashes(rail)));
+  cr_assert(looks.size() == 27);
+  cr_assert(dot::rail_cell(9).find("style=\"dashed\"") != std::string::npos);
 }
