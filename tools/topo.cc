@@ -21,7 +21,7 @@ struct Format {
   std::string_view name;
   std::string_view suffix;
   Result<std::string> (*text)(const Topology&);
-  bool any_size = false;  // finds no paths
+  bool any_size = false;  // does without paths where a host is too large for them
 };
 constexpr std::array kFormats = {
     Format{"tree", ".txt", [](const Topology& t) -> Result<std::string> { return tree_text(t); },
@@ -147,8 +147,20 @@ int deliver(const Session& session, const std::string& to, std::string_view text
   return written ? code : could_not_look(session, written.error());
 }
 
+CLI::Validator of_suffix(std::vector<std::string_view> suffixes) {
+  const auto check = [suffixes = std::move(suffixes)](const std::string& file) {
+    const std::string suffix = std::filesystem::path(file).extension();
+    if (suffix.empty() || std::ranges::find(suffixes, suffix) != suffixes.end())
+      return std::string();
+    return fmt::format("{}: no format here has that suffix; there are {}", file,
+                       fmt::join(suffixes, ", "));
+  };
+  return CLI::Validator(check, "", "");
+}
+
 void add_report(CLI::App& verb, Report& report) {
-  verb.add_option("-o,--output", report.output, "Write to this file; .json implies --json");
+  verb.add_option("-o,--output", report.output, "Write to this file; .json implies --json")
+      ->check(of_suffix({".txt", ".json"}));
   verb.add_flag("--json", report.json, "JSON in place of text");
 }
 

@@ -18,6 +18,9 @@ void add_input(CLI::App& verb, std::vector<std::string>& inputs,
 // Whatever the reason: what was asked for could not be looked at.
 int could_not_look(const Session& session, const Error& error);
 
+// Refuses a file whose suffix says another format than those of these suffixes.
+CLI::Validator of_suffix(std::vector<std::string_view> suffixes);
+
 // Writes the text there. Returns the code, or that it could not be written.
 int deliver(const Session& session, const std::string& to, std::string_view text, int code);
 

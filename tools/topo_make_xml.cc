@@ -200,7 +200,8 @@ void add_topo_make_xml(CLI::App& topo, Session& session) {
                    "What the guest does not see, in TOML: PCIe switches with the addresses of GPUs "
                    "and NICs beneath them, NUMA nodes, link speeds, NVLinks");
   verb->add_option("-o,--output", options->output,
-                   "Write to this file; default: -, standard output");
+                   "Write to this file; default: -, standard output")
+      ->check(of_suffix({".xml"}));
   verb->add_flag("--strict", options->strict,
                  "What would be a warning is an error, as with CROSSTIE_STRICT=1");
   verb->callback([options, &session] {
