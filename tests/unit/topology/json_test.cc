@@ -174,7 +174,7 @@ Test(json, what_is_not_a_hosts_own_is_no_fact_of_its_units) {
 // What is written again calls itself for each level.
 Test(json, devices_nested_without_end_are_refused) {
   Machine::Parts parts = with_every_field().hosts[0].machine->parts();
-  for (uint32_t i = 0; i < 60000; i++) {
+  for (uint32_t i = 0; i < 1000; i++) {
     const auto next = static_cast<uint32_t>(parts.devices.size());
     Device d{.kind = DeviceKind::pci_switch, .parent = i == 0 ? 0 : next - 1};
     d.label = fmt::format("nested{}", i);
