@@ -39,7 +39,7 @@ std::string legend(const RailsOf& rails_of, std::string_view lines) {
       if (rail) rails.insert(*rail);
   std::string cells;
   if (rails.size() <= kMostRailsInLegend)
-    for (const uint32_t rail : rails) cells += dot::rail_cell(rail);
+    for (const uint32_t rail : rails) cells += dot::rail_cell(rail, " BORDER=\"1\"");
   return fmt::format(
       "label=<<TABLE BORDER=\"0\" CELLSPACING=\"3\"><TR>{}<TD>{}</TD></TR></TABLE>> fontsize=10",
       cells, dot::html(lines));

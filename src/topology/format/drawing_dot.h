@@ -31,7 +31,7 @@ Colour rail_colour(uint32_t rail);
 // Of cables and boxes of a rail, as an attribute: empty for those that have a colour of their own.
 std::string_view rail_dashes(uint32_t rail);
 // A cell of a table, in the rail's colour and with its number.
-std::string rail_cell(uint32_t rail, std::string_view attributes = {});
+std::string rail_cell(uint32_t rail, std::string_view attributes);
 
 // "400 Gb/s", as network devices are sold.
 std::string line_rate_text(const Device& port);
