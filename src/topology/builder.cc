@@ -131,16 +131,12 @@ void Builder::link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, con
 }
 
 void Builder::nccl_takes(const Link& link) {
-  const auto is_same = [&](const Link& other) {
-    return std::minmax(link.a, link.b) == std::minmax(other.a, other.b) && link.type == other.type;
-  };
-  if (std::ranges::none_of(parts_.nccl_links, is_same)) parts_.nccl_links.push_back(link);
+  const Ends ends{std::min(link.a, link.b), std::max(link.a, link.b), link.type};
+  if (nccl_told_.insert(ends).second) parts_.nccl_links.push_back(link);
 }
 
 void Builder::refuse(uint32_t a, uint32_t b, std::string why) {
-  Refusal refusal{a, b, std::move(why)};
-  if (std::ranges::find(parts_.refusals, refusal) == parts_.refusals.end())
-    parts_.refusals.push_back(std::move(refusal));
+  parts_.refusals.push_back({a, b, std::move(why)});
 }
 
 uint32_t Builder::numa(uint32_t number) const {

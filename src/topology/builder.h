@@ -3,6 +3,7 @@
 // are merged; it does so by identity, and notes as a gap what does not fit together.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -41,7 +42,7 @@ class Builder {
   // What NCCL takes for true, told once, as in Machine::Parts::nccl_links.
   void nccl_takes(const Link& link);
 
-  // Between these GPUs the driver refuses peer-to-peer access.
+  // Between these GPUs the driver refuses peer-to-peer access; told again, the first counts.
   void refuse(uint32_t a, uint32_t b, std::string why);
 
   void gap(uint32_t device, std::string missing, std::string assumed = {},
@@ -111,6 +112,7 @@ class Builder {
   std::vector<Device> devices_;
   std::unordered_map<std::string, uint32_t> by_key_;
   std::map<Ends, Bundle> links_;  // from, to, type
+  std::set<Ends> nccl_told_;
   std::vector<OpenLink> open_links_;
   std::vector<OpenGap> gaps_;
 };

@@ -178,7 +178,7 @@ Suspect::Suspect(const Machine& machine_)
     if (d.kind == DeviceKind::nic && d.identity.bdf) nics.push_back(i);
     if (d.kind != DeviceKind::port || !device(d.parent).identity.bdf) continue;
     ports.push_back(i);
-    if (!d.carrier || d.carrier->value) usable.push_back(i);
+    if ((!d.carrier || d.carrier->value) && !has_no_lid(d)) usable.push_back(i);
   }
   const auto by_rdma = [&](uint32_t port) { return has_rdma(device(port)); };
   if (std::ranges::any_of(usable, by_rdma))

@@ -257,9 +257,8 @@ void check_ports(Suspect& suspect) {
     const Device& d = suspect.device(port);
     check_carrier(suspect, port);
     check_line_rate(suspect, port);
-    const bool infiniband = d.link_layer && d.link_layer->value == "InfiniBand";
     const bool up = !d.carrier || d.carrier->value;
-    if (infiniband && up && d.lid && d.lid->value == 0)
+    if (up && has_no_lid(d))
       suspect.find(Severity::error, "no-lid", {port}, "no LID", "no subnet manager has set it up",
                    "start one, or see why it does not answer");
   }

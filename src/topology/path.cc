@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <set>
 
 #include "topology/rates.h"
@@ -158,6 +159,13 @@ bool Paths::joins(const Link& link, DeviceKind a, DeviceKind b) const {
 // one towards the CPU last.
 void Paths::add_edges(std::span<const Link> links) {
   edges_.resize(node_.size());
+  std::map<std::tuple<uint32_t, uint32_t, LinkType>, size_t> places;
+  // The links of a GPU to all NVSwitches are one.
+  const auto add = [&](uint32_t from, uint32_t to, LinkType type, Bandwidth bandwidth) {
+    const auto [place, is_new] = places.emplace(std::tuple(from, to, type), edges_[from].size());
+    if (is_new) edges_[from].push_back({to, type, {}});
+    edges_[from][place->second].bandwidth.bytes_per_second += bandwidth.bytes_per_second;
+  };
   for (const Link& link : links) {
     if (!link.bandwidth) continue;
     // NCCL hangs a NIC that is no PCI function on the CPU by an endless PCI link.
@@ -166,8 +174,8 @@ void Paths::add_edges(std::span<const Link> links) {
         link.type == LinkType::local && joins(link, DeviceKind::numa, DeviceKind::nic);
     const LinkType type = bare ? LinkType::pci : link.type;
     const Bandwidth bandwidth = std::min(link.bandwidth->value, through_[link.a]);
-    add_edge(node_[link.a], node_[link.b], type, bandwidth);
-    add_edge(node_[link.b], node_[link.a], type, bandwidth);
+    add(node_[link.a], node_[link.b], type, bandwidth);
+    add(node_[link.b], node_[link.a], type, bandwidth);
   }
   for (uint32_t i = 0; i < edges_.size(); i++) {
     std::ranges::stable_sort(edges_[i], std::greater(), &Edge::bandwidth);
@@ -176,16 +184,6 @@ void Paths::add_edges(std::span<const Link> links) {
     const uint32_t above = node_[parent];
     std::ranges::stable_partition(edges_[i], [above](const Edge& e) { return e.to != above; });
   }
-}
-
-// The links of a GPU to all NVSwitches are one.
-void Paths::add_edge(uint32_t from, uint32_t to, LinkType type, Bandwidth bandwidth) {
-  const auto same = std::ranges::find_if(
-      edges_[from], [&](const Edge& edge) { return edge.to == to && edge.type == type; });
-  if (same == edges_[from].end())
-    edges_[from].push_back({to, type, bandwidth});
-  else
-    same->bandwidth.bytes_per_second += bandwidth.bytes_per_second;
 }
 
 // Breadth first, so that fewer hops win, and of as few the wider path.

@@ -71,7 +71,6 @@ class Paths {
   void fuse_idle_switches();
   void give_rows();
   void add_edges(std::span<const Link> links);
-  void add_edge(uint32_t from, uint32_t to, LinkType type, Bandwidth bandwidth);
   void search(uint32_t base);
   bool extend(uint32_t base, uint32_t node, const Edge& edge);
   PathClass class_of(const Cell& so_far, uint32_t node, const Edge& edge) const;

@@ -19,6 +19,7 @@ constexpr size_t kMostPairs = 256 * 256;
 constexpr double kMostBandwidth = 1e15;
 
 constexpr std::string_view kNoCarrier = "no carrier";
+constexpr std::string_view kNoLid = "no LID";
 constexpr std::string_view kNoGpu = "no GPU on this host";
 constexpr std::string_view kSoftware = "no PCI function";
 constexpr std::string_view kNoRdma = "no RDMA, which others have";
@@ -75,6 +76,8 @@ class Host {
       const auto& carrier = devices[port(i)].carrier;
       if (carrier && !carrier->value)
         leave_out(i, kNoCarrier);
+      else if (has_no_lid(devices[port(i)]))
+        leave_out(i, kNoLid);
       else
         any_hardware |= !is_software(i);
     }

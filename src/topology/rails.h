@@ -13,6 +13,12 @@ namespace crosstie {
 // Whether RDMA is to be had of a port: verbs number ports from 1, network devices have no number.
 inline bool has_rdma(const Device& port) { return port.identity.number.value_or(0) > 0; }
 
+// Whether no subnet manager has set up an InfiniBand port, so that nothing gets through.
+inline bool has_no_lid(const Device& port) {
+  return port.link_layer && port.link_layer->value == "InfiniBand" && port.lid &&
+         port.lid->value == 0;
+}
+
 struct Rails {
   struct Gpu {
     uint32_t device = 0;

@@ -52,7 +52,9 @@ std::optional<Bandwidth> sys_bandwidth(const CpuModel& cpu) {
     return intel_bandwidth(cpu.model);
   }
   if (cpu.vendor == "AuthenticAMD") return gigabytes(16);
-  if (cpu.vendor == "CentaurHauls") return gigabytes(6);
+  // Zhaoxin, under both of its names; the second is Yongfeng.
+  if (cpu.vendor == "CentaurHauls" || cpu.vendor == "  Shanghai  ")
+    return gigabytes(cpu.family == 7 && cpu.model == 0x5b ? 9 : 6);
   if (cpu.arch == "ppc64") return gigabytes(32);
   if (cpu.arch == "arm64") return gigabytes(6);
   return std::nullopt;

@@ -235,9 +235,12 @@ bool Reader::read_rdma_ports(uint32_t os_device, uint32_t nic, bool infiniband) 
 void Reader::read_rdma_port(Device port, const HwlocObject& rdma, bool infiniband) {
   const std::string prefix = fmt::format("Port{}", *port.identity.number);
   const std::string state = rdma.info(prefix + "State");
-  if (!state.empty()) port.carrier = known(state == "4", kFile);  // IBV_PORT_ACTIVE
-  const auto lid = static_cast<int>(std::strtol(rdma.info(prefix + "LID").c_str(), nullptr, 16));
-  if (infiniband && lid > 0 && lid < 0xffff) port.lid = known(lid, kFile);
+  // Of IBV_PORT_NOP, DOWN, INIT, ARMED, ACTIVE, ACTIVE_DEFER.
+  if (!state.empty()) port.carrier = known(state != "0" && state != "1", kFile);
+  const std::string lid = rdma.info(prefix + "LID");
+  if (const long number = std::strtol(lid.c_str(), nullptr, 16);
+      infiniband && !lid.empty() && number >= 0 && number < 0xffff)
+    port.lid = known(static_cast<int>(number), kFile);
   if (infiniband) port.link_layer = known(std::string("InfiniBand"), kFile);
   std::vector<Gid> gids;
   for (int i = 0;; i++) {

@@ -73,7 +73,7 @@ class Parser {
   Status read_matrix(const xml_node& node);
 
   HwlocTree tree_;
-  std::map<std::string, uint32_t> by_id_;
+  std::map<std::string, uint32_t> by_id_;  // as matrices name objects: "OSDev:26"; not in hwloc 1
 };
 
 Status Parser::read_version(const xml_node& root) {
@@ -160,7 +160,10 @@ Status Parser::read_matrix(const xml_node& node) {
   for (const auto word : words(node, "u64values"))
     matrix.values.push_back(number<uint64_t>(word).value_or(0));
   const size_t ends = matrix.objects.size();
-  if (ends > kMostEnds || matrix.values.size() != ends * ends)
+  if (ends > kMostEnds)
+    return fail(Code::invalid, "{} joins {} objects; at most {} are read", matrix.name, ends,
+                kMostEnds);
+  if (matrix.values.size() != ends * ends)
     return fail(Code::invalid, "{} of {} objects has {} values, not the square of that",
                 matrix.name, ends, matrix.values.size());
   tree_.matrices.push_back(std::move(matrix));

@@ -19,7 +19,6 @@ struct HwlocObject {
   HwlocType type = HwlocType::other;
   uint32_t parent = kNoDevice;  // index of an object before this one
   std::optional<uint32_t> number{};
-  std::string id{};  // by which matrices name it: "OSDev:26"; empty in hwloc 1
   std::string name{};
   std::map<std::string, std::string> infos{};
   std::string cpuset{}, nodeset{};  // as hwloc writes bitmaps

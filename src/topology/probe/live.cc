@@ -51,16 +51,16 @@ bool nodes_cut_packages(const std::filesystem::path& sysfs) {
   std::filesystem::directory_iterator node(system / "node", error);
   for (; !error && node != std::filesystem::directory_iterator(); node.increment(error)) {
     const Bitmap cpus = cpus_of(node->path() / "cpulist");
-    for (int cpu = hwloc_bitmap_first(cpus.get()); cpu >= 0;) {
+    const Bitmap rest(hwloc_bitmap_dup(cpus.get()));
+    for (int cpu = hwloc_bitmap_first(rest.get()); cpu >= 0;) {
       const auto topology = system / "cpu" / fmt::format("cpu{}", cpu) / "topology";
       const Bitmap package = cpus_of(topology / "core_siblings_list");
       if (hwloc_bitmap_iszero(package.get())) break;
       if (!hwloc_bitmap_isincluded(cpus.get(), package.get()) &&
           !hwloc_bitmap_isincluded(package.get(), cpus.get()))
         return true;
-      hwloc_bitmap_t rest = cpus.get();
-      hwloc_bitmap_andnot(rest, rest, package.get());
-      cpu = hwloc_bitmap_first(rest);
+      hwloc_bitmap_andnot(rest.get(), rest.get(), package.get());
+      cpu = hwloc_bitmap_first(rest.get());
     }
   }
   return false;
@@ -90,8 +90,13 @@ Result<std::string> ask_hwloc(bool packages) {
   leave_out_plugins(raw);
   keep_what_we_read(raw, packages);
   // Devices sit by NUMA nodes that a container may not use.
-  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+  if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0)
+    return fail_errno(Code::io, "hwloc_topology_set_flags");
   if (hwloc_topology_load(raw) != 0) return fail_errno(Code::io, "hwloc_topology_load");
+  if (!hwloc_topology_is_thissystem(raw))
+    return fail(Code::unsupported,
+                "hwloc shows another machine, as HWLOC_XMLFILE, HWLOC_SYNTHETIC or HWLOC_FSROOT "
+                "asks it to; unset that, or give its file with -i");
   char* xml = nullptr;
   int length = 0;
   if (hwloc_topology_export_xmlbuffer(raw, &xml, &length, 0) != 0)

@@ -16,7 +16,8 @@ struct LiveSources {
   std::string hcas{};       // which RDMA ports count (NCCL_IB_HCA); empty: all
 };
 
-// Fails only where hwloc itself cannot start.
+// Fails where hwloc cannot start or shows another machine than this, and where what was found is no
+// Machine (validate).
 Result<Machine> probe_live(const LiveSources& sources);
 
 }  // namespace crosstie

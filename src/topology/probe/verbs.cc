@@ -102,7 +102,8 @@ void describe(Device& port, const PortAttributes& attributes) {
   const ibv_port_attr& basic = attributes.basic;
   const double gigabits_per_second =
       lane_rate(attributes.active_speed()) * lanes(basic.active_width);
-  const bool up = basic.state == IBV_PORT_ACTIVE;
+  // An InfiniBand port has its link before a subnet manager makes it active.
+  const bool up = basic.state != IBV_PORT_NOP && basic.state != IBV_PORT_DOWN;
   port.carrier = known(up, kDriver);
   if (up && gigabits_per_second > 0) port.line_rate = known(gigabits(gigabits_per_second), kDriver);
   if (basic.active_mtu >= IBV_MTU_256 && basic.active_mtu <= IBV_MTU_4096)
@@ -198,7 +199,7 @@ void RdmaPorts::see_port(ibv_context* context, uint32_t nic, const std::string& 
   const uint32_t index = builder_.see(port);
   if (port.line_rate != told) builder_.nccl_takes({nic, index, LinkType::net, 1, told});
   told_.insert(nic);
-  if (!port.carrier->value) builder_.gap(index, "its link is not active");
+  if (attributes.basic.state != IBV_PORT_ACTIVE) builder_.gap(index, "its link is not active");
   if (!bond.members.empty()) join(nic, index, bond);
 }
 

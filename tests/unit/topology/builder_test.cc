@@ -242,4 +242,6 @@ Test(rates, an_unknown_cpu_has_no_rate) {
   cr_assert_not(sys_bandwidth({"x86_64", "GenuineIntel", 15, 1}).has_value());
   cr_assert_not(sys_bandwidth({"riscv64", "", 0, 0}).has_value());
   cr_assert(*sys_bandwidth({"arm64", "", 0, 0}) == gigabytes(6));
+  cr_assert(*sys_bandwidth({"x86_64", "CentaurHauls", 7, 0x3b}) == gigabytes(6));
+  cr_assert(*sys_bandwidth({"x86_64", "  Shanghai  ", 7, 0x5b}) == gigabytes(9));
 }

@@ -155,5 +155,5 @@ Test(drawing, rails_of_one_colour_differ_by_their_dashes) {
   for (uint32_t rail = 0; rail < 27; rail++)
     looks.insert(fmt::format("{}{}", dot::rail_colour(rail).fill, dot::rail_dashes(rail)));
   cr_assert(looks.size() == 27);
-  cr_assert(dot::rail_cell(9).find("style=\"dashed\"") != std::string::npos);
+  cr_assert(dot::rail_cell(9, "").find("style=\"dashed\"") != std::string::npos);
 }

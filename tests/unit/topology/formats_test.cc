@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "knobs.h"
@@ -20,12 +19,6 @@ Machine read(const std::string& text) {
   auto machine = read_host(text);
   cr_assert(machine.has_value(), "%s", machine ? "" : machine.error().text.c_str());
   return std::move(*machine);
-}
-
-uint32_t occurrences(const std::string& text, std::string_view what) {
-  uint32_t count = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) count++;
-  return count;
 }
 
 std::vector<fs::path> fixtures() {
@@ -180,19 +173,6 @@ Test(nccl_xml, nesting_without_end_is_refused) {
   cr_assert(machine.error().text.find("nested") != std::string::npos);
 }
 
-Test(nccl_xml, recorded_machines_are_read_with_all_their_gpus) {
-  if (!fs::exists(recorded())) cr_skip_test("the recorded machines are not here");
-  for (const fs::path& file : fixtures()) {
-    const std::string text = read_file(file);
-    const Machine m = read(text);
-    const uint32_t gpus = std::max(occurrences(text, "<gpu "), occurrences(text, "\"0x030200\" v"));
-    cr_assert(m.count(DeviceKind::gpu) >= occurrences(text, "<gpu "), "%s: %u of %u", file.c_str(),
-              m.count(DeviceKind::gpu), gpus);
-    cr_assert(occurrences(text, "<nvlink ") == 0 || nvlinks(m) > 0 || !m.gaps().empty(), "%s",
-              file.c_str());
-  }
-}
-
 Test(nccl_xml, a_file_cut_anywhere_is_an_error_or_a_machine) {
   for (const fs::path& file : fixtures()) {
     const std::string text = read_file(file);
@@ -219,14 +199,11 @@ Test(nccl_xml, a_file_without_some_of_its_lines_or_bytes_is_an_error_or_a_machin
   }
 }
 
-Test(nccl_xml, twenty_thousand_devices_are_read_in_about_a_second) {
+// bench/topology tells the time.
+Test(nccl_xml, twenty_thousand_devices_are_read) {
   const std::string text = many_devices(20000);
   cr_assert(text.size() > 10'000'000 / 2);
-  const std::clock_t start = std::clock();  // CPU time: the machine may be busy
-  const Machine m = read(text);
-  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  cr_assert(m.count(DeviceKind::gpu) == 20000);
-  cr_assert(seconds < 5, "%.1f s", seconds);  // loose: sanitizers cost a factor of five
+  cr_assert(read(text).count(DeviceKind::gpu) == 20000);
 }
 
 Test(synthetic, every_known_machine_is_whole_and_names_its_sources) {
@@ -256,8 +233,10 @@ Test(synthetic, a_tray_of_a_gb200_nvl72_is_as_its_maker_says) {
   cr_assert(m.count(DeviceKind::gpu) == 4 && m.count(DeviceKind::cpu) == 2);
   cr_assert(nvlinks(m) == 4 * 18 && m.count(DeviceKind::nvswitch) == 18);
   cr_assert(m.hosts_in_domain() == 18);
-  const Link& chips = *find_link(m, "gpu2", "numa1");
-  cr_assert(chips.bandwidth->value == gigabytes(225) || chips.type == LinkType::pci);
+  const auto is_c2c = [](const Link& link) { return link.type == LinkType::c2c; };
+  cr_assert(std::ranges::count_if(m.links(), is_c2c) == 4);
+  for (const Link& link : m.links())
+    cr_assert(!is_c2c(link) || link.bandwidth->value == gigabytes(225));
   cr_assert(to_text(*find(m, "gpu3")->identity.bdf) == "0019:01:00.0");
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "../../fake/nvml.h"
 #include "../../fake/verbs.h"
@@ -158,6 +159,17 @@ Test(hwloc, numa_nodes_tell_their_cpus) {
   const std::string many = "0x1" + std::string(40, ',') + "0x1";
   const Machine large = read(host(package(0, many.c_str(), "0x1", "")));
   cr_assert(!find(large, "numa0")->attributes.contains("cpu.affinity"), "NCCL could not read it");
+}
+
+Test(hwloc, an_infiniband_port_that_no_subnet_manager_set_up) {
+  std::string text = read_file(golden("hwloc.xml"));
+  for (const auto& [from, to] : {std::pair("Port1State\" value=\"4", "Port1State\" value=\"2"),
+                                 {"Port1LID\" value=\"0x12", "Port1LID\" value=\"0x0"}}) {
+    cr_assert(text.find(from) != std::string::npos);
+    text.replace(text.find(from), std::strlen(from), to);
+  }
+  const Machine m = read(text);
+  cr_assert(find(m, "mlx5_0")->carrier->value && find(m, "mlx5_0")->lid->value == 0);
 }
 
 Test(hwloc, all_versions_give_one_answer) {
@@ -484,8 +496,14 @@ Test(hwloc, nodes_across_packages_are_in_none_and_a_gap) {
 
 namespace {
 
-// hwloc, asked to look at a host made up here, as its own tests do. Its nodes are 0 and `last`.
-void expect_overlap_is_a_gap(int last) {
+struct Node {
+  int number;
+  const char *cpus, *mask;
+};
+
+// hwloc, asked to look at a host of two packages, CPUs 0-1 and 2-3, made up here, as its own tests
+// do.
+void expect_overlap_is_a_gap(const std::array<Node, 2>& nodes) {
   const FakeHost fake;
   const auto system = std::string("sys/devices/system/");
   for (int cpu = 0; cpu < 4; cpu++) {
@@ -502,15 +520,16 @@ void expect_overlap_is_a_gap(int last) {
   }
   fake.write(system + "cpu/online", "0-3");
   fake.write(system + "cpu/possible", "0-3");
-  fake.write(system + "node/online", fmt::format("0,{}", last));
-  for (const int node : {0, last}) {
-    const auto folder = system + fmt::format("node/node{}/", node);
-    fake.write(folder + "cpulist", node == 0 ? "0,2" : "1,3");
-    fake.write(folder + "cpumap", node == 0 ? "5" : "a");
-    fake.write(folder + "distance", node == 0 ? "10 20" : "20 10");
-    fake.write(folder + "meminfo", fmt::format("Node {} MemTotal: 1024 kB", node));
+  fake.write(system + "node/online", fmt::format("0,{}", nodes[1].number));
+  for (const auto& [number, cpus, mask] : nodes) {
+    const auto folder = system + fmt::format("node/node{}/", number);
+    fake.write(folder + "cpulist", cpus);
+    fake.write(folder + "cpumap", mask);
+    fake.write(folder + "distance", number == 0 ? "10 20" : "20 10");
+    fake.write(folder + "meminfo", fmt::format("Node {} MemTotal: 1024 kB", number));
   }
   cr_assert(setenv("HWLOC_FSROOT", fake.drivers.sysfs.c_str(), 1) == 0);
+  cr_assert(setenv("HWLOC_THISSYSTEM", "1", 1) == 0);
   Drivers drivers;
   drivers.sysfs = fake.drivers.sysfs / "sys";
   const auto said = fake.drivers.sysfs / "stderr";
@@ -528,6 +547,8 @@ void expect_overlap_is_a_gap(int last) {
 }  // namespace
 
 Test(hwloc, overlapping_nodes_and_packages_are_a_gap_and_nothing_is_printed) {
-  expect_overlap_is_a_gap(1);
-  expect_overlap_is_a_gap(8);  // as POWER9 numbers them
+  expect_overlap_is_a_gap({{{0, "0,2", "5"}, {1, "1,3", "a"}}});
+  expect_overlap_is_a_gap({{{0, "0,2", "5"}, {8, "1,3", "a"}}});  // as POWER9 numbers them
+  // The first has a package whole and half of the other.
+  expect_overlap_is_a_gap({{{0, "0-2", "7"}, {1, "3", "8"}}});
 }

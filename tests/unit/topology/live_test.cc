@@ -7,6 +7,7 @@
 #include "../../fake/nvml.h"
 #include "../../fake/verbs.h"
 #include "machines.h"
+#include "topology/check.h"
 
 using namespace crosstie;
 using namespace crosstie::test;
@@ -14,9 +15,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class Host {
+class Party {
  public:
-  Host() {
+  Party() {
     std::string folder = (fs::temp_directory_path() / "crosstie-sysfs-XXXXXX").string();
     cr_assert(mkdtemp(folder.data()) != nullptr);
     drivers.sysfs = folder;
@@ -27,7 +28,7 @@ class Host {
                             "0000:19:00.0", "0000:91:00.0", "0000:18:01.0", "0000:90:01.0"})
       pcie(bdf, "32.0 GT/s PCIe", "16");
   }
-  ~Host() { fs::remove_all(drivers.sysfs); }
+  ~Party() { fs::remove_all(drivers.sysfs); }
 
   void write(const std::string& file, const std::string& text) const {
     fs::create_directories((drivers.sysfs / file).parent_path());
@@ -57,7 +58,7 @@ const Device& parent(const Machine& m, std::string_view label) {
 }  // namespace
 
 Test(live, the_tree_is_that_of_the_host) {
-  const Machine m = Host().look();
+  const Machine m = Party().look();
   cr_assert(m.count(DeviceKind::cpu) == 2);
   cr_assert(m.count(DeviceKind::numa) == 2);
   cr_assert(m.count(DeviceKind::gpu) == 2);  // the BMC's display adapter is none
@@ -70,7 +71,7 @@ Test(live, the_tree_is_that_of_the_host) {
 }
 
 Test(live, nvml_and_hwloc_see_the_same_gpu_once) {
-  const Machine m = Host().look();
+  const Machine m = Party().look();
   const Device& gpu = *find(m, "gpu0");
   cr_assert(gpu.identity.uuid == "GPU-0");
   cr_assert(gpu.compute_capability->value == 90);
@@ -78,14 +79,14 @@ Test(live, nvml_and_hwloc_see_the_same_gpu_once) {
 }
 
 Test(live, only_nvlinks_that_are_up_count) {
-  const Machine m = Host().look();
+  const Machine m = Party().look();
   cr_assert(m.count(DeviceKind::nvswitch) == 2);
   cr_assert(find_link(m, "gpu0", "nvswitch0")->count == 9);
   cr_assert(nvlinks(m) == 36);
 }
 
 Test(live, a_rdma_port_and_its_network_device_are_one_port) {
-  const Machine m = Host().look();
+  const Machine m = Party().look();
   cr_assert(m.count(DeviceKind::port) == 3);  // mlx5_0, mlx5_1, eth9
   cr_assert(find(m, "ib0") == nullptr);
   cr_assert(find(m, "mlx5_0")->line_rate->value == gigabits(400));
@@ -95,7 +96,7 @@ Test(live, a_rdma_port_and_its_network_device_are_one_port) {
 }
 
 Test(live, the_speed_of_a_network_device_is_that_of_sysfs) {
-  Host host;
+  Party host;
   cr_assert(find(host.look(), "eth9")->line_rate->from == Provenance::assumed);
   host.write("class/net/eth9/speed", "25000");
   cr_assert(find(host.look(), "eth9")->line_rate->value == gigabits(25));
@@ -104,7 +105,7 @@ Test(live, the_speed_of_a_network_device_is_that_of_sysfs) {
 }
 
 Test(live, a_link_is_as_fast_as_its_slower_end) {
-  Host host;
+  Party host;
   host.pcie("0000:1a:00.0", "16.0 GT/s PCIe", "8");
   const Machine m = host.look();
   cr_assert(find(m, "gpu0")->pcie_speed->value == 16);
@@ -112,7 +113,7 @@ Test(live, a_link_is_as_fast_as_its_slower_end) {
 }
 
 Test(live, an_unreadable_link_is_a_gap) {
-  Host host;
+  Party host;
   host.pcie("0000:1b:01.0", "Unknown", "255");
   host.pcie("0000:1a:00.0", "Unknown", "0");
   const Machine m = host.look();
@@ -121,13 +122,13 @@ Test(live, an_unreadable_link_is_a_gap) {
 }
 
 Test(live, a_device_that_the_firmware_did_not_place_is_placed_with_a_gap) {
-  const Machine m = Host().look();
+  const Machine m = Party().look();
   cr_assert(has_gap(m, parent(m, "eth9").label, "NUMA node"));
   cr_assert_not(has_gap(m, parent(m, "mlx5_0").label, "NUMA node"));
 }
 
 Test(live, absent_drivers_are_gaps) {
-  Host host;
+  Party host;
   host.drivers.nvml = fail(Code::missing, "no NVML");
   host.drivers.verbs = fail(Code::missing, "no verbs");
   const Machine m = host.look();
@@ -140,7 +141,7 @@ Test(live, absent_drivers_are_gaps) {
 Test(live, every_call_of_nvml_may_fail) {
   constexpr auto kFails = static_cast<NvmlReturn>(15);
   for (int call = 0; call < 7; call++) {
-    Host host;
+    Party host;
     Nvml& n = host.nvml();
     if (call == 0) n.device_count = [](unsigned*) { return kFails; };
     if (call == 1) n.device_by_index = [](unsigned, NvmlDevice*) { return kFails; };
@@ -157,7 +158,7 @@ Test(live, every_call_of_nvml_may_fail) {
 
 Test(live, every_call_of_verbs_may_fail) {
   for (int call = 0; call < 5; call++) {
-    Host host;
+    Party host;
     Verbs& v = host.verbs();
     if (call == 0) v.get_device_list = [](int*) -> ibv_device** { return nullptr; };
     if (call == 1) v.open_device = [](ibv_device*) -> ibv_context* { return nullptr; };
@@ -173,7 +174,7 @@ Test(live, every_call_of_verbs_may_fail) {
 }
 
 Test(live, a_port_that_is_down_is_a_gap) {
-  Host host;
+  Party host;
   host.verbs().query_port_old = [](ibv_context*, uint8_t, _compat_ibv_port_attr* attributes) {
     reinterpret_cast<ibv_port_attr*>(attributes)->state = IBV_PORT_DOWN;
     return 0;
@@ -181,8 +182,23 @@ Test(live, a_port_that_is_down_is_a_gap) {
   cr_assert(has_gap(host.look(), "mlx5_0", "not active"));
 }
 
+Test(live, an_infiniband_port_that_no_subnet_manager_set_up_has_a_link_and_no_lid) {
+  Party host;
+  host.verbs().query_port_old = [](ibv_context*, uint8_t, _compat_ibv_port_attr* attributes) {
+    auto* const port = reinterpret_cast<ibv_port_attr*>(attributes);
+    port->state = IBV_PORT_INIT;
+    port->link_layer = IBV_LINK_LAYER_INFINIBAND;
+    return 0;
+  };
+  const Machine m = host.look();
+  cr_assert(find(m, "mlx5_0")->carrier->value && has_gap(m, "mlx5_0", "not active"));
+  const auto findings = check(single_host(m));
+  const auto is_about_lid = [](const Finding& finding) { return finding.check == "no-lid"; };
+  cr_assert(std::ranges::any_of(findings, is_about_lid));
+}
+
 Test(live, soft_roce_sits_on_the_nic_of_its_network_device) {
-  Host host;
+  Party host;
   host.verbs().get_device_name = [](ibv_device* device) {
     return device == &fake::rdma_devices[0] ? "rxe0" : "rxe1";
   };
