@@ -124,17 +124,21 @@ Result<Topology> look(const std::vector<std::string>& inputs, const Session& ses
   return topology;
 }
 
-void add_input(CLI::App& verb, std::vector<std::string>& inputs, std::string_view several) {
-  const auto names_something = [](const std::string& text) {
-    return text.empty() ? "names nothing; leave it out for this host" : "";
+CLI::Validator names_something() {
+  const auto check = [](const std::string& text) {
+    return text.empty() ? "names nothing; leave it out" : "";
   };
+  return CLI::Validator(check, "", "");
+}
+
+void add_input(CLI::App& verb, std::vector<std::string>& inputs, std::string_view several) {
   verb.add_option(
           "-i,--input", inputs,
           fmt::format("A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
                       "JSON; -: standard input), or known machines, as \"2x dgx-h100\"; {}; "
                       "default: this host",
                       several))
-      ->check(CLI::Validator(names_something, "", ""));
+      ->check(names_something());
 }
 
 int could_not_look(const Session& session, const Error& error) {

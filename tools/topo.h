@@ -20,6 +20,8 @@ int could_not_look(const Session& session, const Error& error);
 
 // Refuses a file whose suffix says another format than those of these suffixes.
 CLI::Validator of_suffix(std::vector<std::string_view> suffixes);
+// For an option that may be left out, but not be empty: as an unset variable of the shell is.
+CLI::Validator names_something();
 
 // Writes the text there. Returns the code, or that it could not be written.
 int deliver(const Session& session, const std::string& to, std::string_view text, int code);

@@ -198,7 +198,8 @@ void add_topo_make_xml(CLI::App& topo, Session& session) {
   add_input(*verb, options->inputs, "of one host");
   verb->add_option("--overlay", options->overlay,
                    "What the guest does not see, in TOML: PCIe switches with the addresses of GPUs "
-                   "and NICs beneath them, NUMA nodes, link speeds, NVLinks");
+                   "and NICs beneath them, NUMA nodes, link speeds, NVLinks")
+      ->check(names_something());
   verb->add_option("-o,--output", options->output,
                    "Write to this file; default: -, standard output")
       ->check(of_suffix({".xml"}));

@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 6> kLinkFields = {
     "pcie_gigatransfers_per_second_now", "pcie_lanes_now",
     "line_rate_bytes_per_second",        "carrier"};
 // Fields that differ from host to host though nothing is wrong.
-constexpr std::array<std::string_view, 5> kHostsOwn = {"node_guid", "lid", "gids", "fabric",
-                                                       "physical_function"};
+constexpr std::array<std::string_view, 6> kHostsOwn = {"index", "node_guid", "lid",
+                                                       "gids",  "fabric",    "physical_function"};
 
 std::string text_of(const std::string& value) { return value; }
 std::string text_of(bool value) { return value ? "yes" : "no"; }
@@ -152,16 +152,23 @@ class Comparison {
   }
 
   void compare_identities(const Identity& a, const Identity& b, const std::string& label) {
-    const auto differ = [&](std::string what, const std::string& one, const std::string& other) {
+    const auto differ = [&](DifferenceKind kind, std::string what, const std::string& one,
+                            const std::string& other) {
       if (one != other && !one.empty() && !other.empty())
-        found_.push_back({{.kind = DifferenceKind::device,
+        found_.push_back({{.kind = kind,
                            .device = label,
                            .what = std::move(what),
                            .first = one,
                            .second = other}});
     };
-    differ("uuid", a.uuid, b.uuid);
-    differ("guid", a.guid ? text_of(*a.guid) : "", b.guid ? text_of(*b.guid) : "");
+    const auto number = [](const Identity& id) {
+      return id.number ? std::to_string(*id.number) : "";
+    };
+    differ(DifferenceKind::device, "uuid", a.uuid, b.uuid);
+    differ(DifferenceKind::device, "guid", a.guid ? text_of(*a.guid) : "",
+           b.guid ? text_of(*b.guid) : "");
+    differ(DifferenceKind::property, "name", a.name, b.name);
+    differ(DifferenceKind::property, "number", number(a), number(b));
   }
 
   // What is in between and on one side only was listed by itself.

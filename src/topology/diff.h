@@ -28,8 +28,9 @@ struct Difference {
 
 // Devices are recognised by identity, else by their place, never by their index. Not compared: how
 // a thing is known; what only one of the two tells; the present speed of a GPU's PCIe link, which
-// it lowers when idle; and what no two hosts share (UUIDs, GUIDs, LIDs, addresses), unless some of
-// it is the same and the two are thus one host, seen twice.
+// it lowers when idle; PCI addresses, which move with any card that is put in; and what no two hosts
+// share (UUIDs, GUIDs, names, LIDs, GIDs), unless some of it is the same and the two are thus one
+// host, seen twice.
 std::vector<Difference> diff(const Machine& first, const Machine& second);
 // Hosts are recognised by name, or by order where no name is in both.
 std::vector<Difference> diff(const Topology& first, const Topology& second);

@@ -260,6 +260,10 @@ void Reader::give_domains(const toml::table& in, size_t first) {
   }
   const auto pattern = need<std::string>(in, "domain");
   const size_t each = together ? static_cast<size_t>(*together) : hosts.size();
+  const size_t most = hosts.empty() ? 1 : hosts[0].machine->hosts_in_domain();
+  if (status_ && most > 1 && each > most)
+    return mistake(in, fmt::format("an NVLink domain of {} hosts, where {} joins at most {}", each,
+                                   hosts[0].machine->name(), most));
   if (status_ && each < hosts.size() && !has(pattern, "{group}"))
     return mistake(in, "'domain' needs {group} in it, since the hosts are of several");
   for (size_t i = 0; i < hosts.size() && status_; i++) {

@@ -192,6 +192,7 @@ void Reader::read_gpu(const toml::node& gpu, uint32_t parent, uint32_t numa) {
   if (index < 0 || index > kMostGpu)
     return mistake(gpu, fmt::format("'gpus' must hold numbers from 0 to {}", kMostGpu));
   d.label = fmt::format("gpu{}", index);
+  d.index = known(static_cast<int>(index), kFile);
   once(gpu, d.label);
   d.model = known(need<std::string>(in, "model"), kFile);
   d.compute_capability =

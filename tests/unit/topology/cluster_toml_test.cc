@@ -96,6 +96,8 @@ Test(cluster_toml, a_mistake_is_an_error_that_names_its_line) {
   expect_error(hosts("a", "rails = [\"mlx5_0\", \"mlx5_0\"]"), "on rail 0 already");
   expect_error(hosts("a[1-4]", "domain = \"d\"\nhosts_per_domain = 2"), "needs {group}");
   expect_error(hosts("a", "hosts_per_domain = 2"), "needs 'domain'");
+  const std::string racks = "[[hosts]]\nnames = \"a[1-40]\"\nmachine = \"gb200-nvl72\"\n";
+  expect_error(racks + "domain = \"r{group}\"\nhosts_per_domain = 20\n", "joins at most 18");
   expect_error("[[hosts]]\nnames = \"a\"\nmachine = \"odd.xml\"\ndomain = \"d\"", "no NVSwitch");
   expect_error("[[hosts]]\nnames = \"a\"\nmachine = \"no.xml\"", "neither a file nor");
   expect_error(hosts("a", "overlay = \"no.toml\""), "cannot be opened");

@@ -173,6 +173,24 @@ Test(diff, identities_count_only_on_one_and_the_same_host) {
          "property  mlx5_0: lid: 0 -> 1\n");
 }
 
+// As after a rule of udev was changed.
+Test(diff, names_and_numbers_are_compared_on_one_and_the_same_host) {
+  const auto host = [](bool changed) {
+    Plan plan = usual_plan();
+    plan.edit = [=](Device& d) {
+      if (d.kind == DeviceKind::gpu) d.identity.uuid = "GPU-" + d.label;
+      if (!changed) return;
+      if (d.label == "numa1") d.identity.number = 2;
+      if (d.label == "mlx5_0") d.identity.name = "mlx5_9";
+    };
+    return plan;
+  };
+  const auto got = between(host(false), host(true));
+  cr_assert(got.size() == 2, "%s", text(got).c_str());
+  cr_assert(got[0].what == "number" && got[0].second == "2", "%s", text(got).c_str());
+  cr_assert(got[1].first == "mlx5_0" && got[1].second == "mlx5_9", "%s", text(got).c_str());
+}
+
 Test(diff, a_gpu_that_swapped_its_slot_is_known_by_its_uuid) {
   const auto host = [](bool swapped) {
     Plan plan = usual_plan();
