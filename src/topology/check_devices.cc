@@ -241,12 +241,15 @@ void check_peers(Suspect& suspect) {
     }
 }
 
-// Network devices made of software sit on none.
+// Network devices without a PCI function may be made of software, or be what NCCL merged of cards:
+// those that serve a GPU will do.
 void check_nics(Suspect& suspect) {
   const auto is_card = [](const Device& d) {
     return d.kind == DeviceKind::nic && (d.pcie_speed || d.identity.bdf);
   };
-  if (!suspect.gpus.empty() && std::ranges::none_of(suspect.machine.devices(), is_card))
+  const auto serves = [](const Rails::Port& port) { return !port.gpus.empty(); };
+  if (!suspect.gpus.empty() && std::ranges::none_of(suspect.machine.devices(), is_card) &&
+      std::ranges::none_of(suspect.rails.ports, serves))
     suspect.find(Severity::note, "no-nic", {}, "has GPUs and no NIC", "no other host is in reach",
                  "");
 }

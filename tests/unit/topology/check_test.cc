@@ -388,3 +388,14 @@ Test(check, gpus_without_any_nic_are_noted) {
   cr_assert(f != nullptr && f->severity == Severity::note, "%s", text(findings).c_str());
   cr_assert(find(checked(usual_plan()), "no-nic") == nullptr);
 }
+
+// As NCCL writes NICs that it merged.
+Test(check, a_nic_without_a_pci_function_that_serves_gpus_is_one) {
+  const auto findings = check(*read_nccl_xml(
+      "<system version='1'><cpu numaid='0' arch='x86_64' vendor='GenuineIntel' familyid='6' "
+      "modelid='143'><pci busid='0000:01:00.0' class='0x030200' link_speed='16.0 GT/s PCIe' "
+      "link_width='16'><gpu dev='0' sm='80'/></pci><nic><net name='mlx5_0+mlx5_1' dev='0' "
+      "speed='200000' port='1'/></nic></cpu></system>",
+      "test"));
+  cr_assert(find(findings, "no-nic") == nullptr, "%s", text(findings).c_str());
+}
