@@ -162,8 +162,7 @@ Result<std::string> checked_xml(const Machine& machine, Concerns& concerns) {
   if (const Status same = check_paths(machine, *written->again.hosts[0].machine, concerns); !same)
     return pass(same);
   for (const Gap& gap : machine.gaps())
-    if (weighs(machine, gap))
-      concerns.say("{}: {}; assumed: {}", gap.device, gap.missing, gap.assumed);
+    if (weighs(machine, gap)) concerns.say("{}: {}", gap.device, gap.text());
   check_nearness(machine, concerns);
   return std::move(written->text);
 }

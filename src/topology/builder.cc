@@ -99,7 +99,7 @@ void Builder::adopt(uint32_t index, uint32_t parent) {
   Device& d = devices_[index];
   if (d.parent == parent) return;
   if (d.parent != kNoDevice || is_within(parent, index))
-    gap(index, "is listed in several places", "the first");
+    gap(index, "is listed in several places", "the first", GapAbout::placement);
   else
     d.parent = parent;
 }
@@ -117,7 +117,7 @@ void Builder::link(uint32_t from, uint32_t to, const Bundle& bundle) {
         fmt::format("tells {} {} to its own end, so where they lead is not known; NCCL drops "
                     "them",
                     bundle.count, name(bundle.type)),
-        "no such link");
+        "no such link", is_gpu_link(bundle.type) ? GapAbout::gpu_link : GapAbout::other);
   const auto [found, is_new] = links_.emplace(Ends{from, to, bundle.type}, bundle);
   if (is_new) return;
   Bundle& known = found->second;

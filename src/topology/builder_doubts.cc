@@ -79,8 +79,10 @@ std::vector<bool> Builder::crowded_gpus(const std::vector<Link>& links) {
     const uint32_t most = most_nvlinks(capability ? capability->value : 0);
     crowded[i] = devices_[i].kind == DeviceKind::gpu && told[i] > most;
     if (crowded[i])
-      gap(i, fmt::format("tells {} NVLinks where a GPU of its kind has {}; NCCL believes it",
-                         told[i], most));
+      gap(i,
+          fmt::format("tells {} NVLinks where a GPU of its kind has {}; NCCL believes it", told[i],
+                      most),
+          "", GapAbout::gpu_link);
   }
   return crowded;
 }

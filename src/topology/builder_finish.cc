@@ -86,7 +86,7 @@ void Builder::resolve_open_links() {
     if (to == kNoDevice)
       gap(open.from,
           fmt::format("{} to {}, which is not described", name(open.bundle.type), address),
-          "no such link");
+          "no such link", is_gpu_link(open.bundle.type) ? GapAbout::gpu_link : GapAbout::other);
     else
       link(open.from, to, open.bundle);
   }
@@ -205,7 +205,7 @@ std::pair<uint32_t, Property<Bandwidth>> Builder::bundle_between(const Ends& end
     gap(from,
         fmt::format("tells {} {} where the other end tells {}", count, name(type),
                     back->second.count),
-        "the larger");
+        "the larger", is_gpu_link(type) ? GapAbout::gpu_link : GapAbout::other);
     count = std::max(count, back->second.count);
   }
   if (bundle.bandwidth || type != LinkType::nvlink) return {count, bundle.bandwidth};

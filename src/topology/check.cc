@@ -35,18 +35,31 @@ std::vector<Alike> group(const Topology& topology) {
   return groups;
 }
 
-void check_numa(Suspect& suspect) {
+void check_numa(Suspect& suspect, const Gap& gap, uint32_t i) {
+  const bool placed = suspect.device(i).kind != DeviceKind::numa;
+  suspect.find(placed ? Severity::warning : Severity::note, "numa-unknown", {i}, gap.missing,
+               gap.assumed.empty() ? "" : "assumed: " + gap.assumed,
+               placed ? "give numa of its [[device]] in an overlay (topo make-xml --overlay)" : "");
+}
+
+// Gaps about PCIe links and line rates are found from the devices themselves.
+void check_gaps(Suspect& suspect) {
   std::map<std::string_view, uint32_t> by_label;
   for (uint32_t i = 0; i < suspect.machine.devices().size(); i++)
     by_label.emplace(suspect.device(i).label, i);
   for (const Gap& gap : suspect.machine.gaps()) {
     const auto device = by_label.find(gap.device);
-    if (device == by_label.end() || gap.about != GapAbout::numa_node) continue;
-    const bool placed = suspect.device(device->second).kind != DeviceKind::numa;
-    suspect.find(
-        placed ? Severity::warning : Severity::note, "numa-unknown", {device->second}, gap.missing,
-        gap.assumed.empty() ? "" : "assumed: " + gap.assumed,
-        placed ? "give numa of its [[device]] in an overlay (topo make-xml --overlay)" : "");
+    if (device == by_label.end()) continue;
+    const uint32_t i = device->second;
+    if (gap.about == GapAbout::numa_node) check_numa(suspect, gap, i);
+    if (gap.about == GapAbout::gpu_link)
+      suspect.find(Severity::warning, "link-unsure", {i},
+                   "its NVLink, C2C or xGMI links are in doubt", gap.text(),
+                   "compare with `nvidia-smi nvlink -s`; of a GPU for which its file lists no "
+                   "NVLinks NCCL asks the driver");
+    if (gap.about == GapAbout::placement)
+      suspect.find(Severity::warning, "place-unsure", {i}, "its place in the host is in doubt",
+                   gap.text(), "list it once, where it is wired");
   }
 }
 
@@ -66,7 +79,7 @@ std::vector<Finding> check(const Machine& machine) {
   check_ports(suspect);
   check_refusals(suspect);
   check_distances(suspect);
-  check_numa(suspect);
+  check_gaps(suspect);
   check_guids(suspect);
   check_cpus(suspect);
   return std::move(suspect.findings);

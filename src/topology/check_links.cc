@@ -4,7 +4,6 @@
 #include <set>
 
 #include "topology/check_machine.h"
-#include "topology/rates.h"
 
 namespace crosstie {
 namespace {
@@ -135,12 +134,6 @@ void check_nvlinks(Suspect& suspect) {
                                   : "has fewer NVLinks than its peers",
                    fmt::format("{} of {}", own.count, peers),
                    "see `nvidia-smi nvlink -s`; reset or replace the GPU, or its bridge");
-    const auto& capability = suspect.device(gpu).compute_capability;
-    const uint32_t possible = most_nvlinks(capability ? capability->value : 0);
-    if (own.count > possible)
-      suspect.find(Severity::warning, "nvlink-count", {gpu}, "has more NVLinks than its kind has",
-                   fmt::format("{}; the most is {}", own.count, possible),
-                   "the file lists each link once for every peer, and NCCL believes it");
   }
 }
 

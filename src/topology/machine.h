@@ -17,6 +17,11 @@ struct Names<LinkType> {
                                                           "c2c",   "sys", "net"};
 };
 
+// What vendors make for GPUs, beside PCIe.
+inline bool is_gpu_link(LinkType type) {
+  return type == LinkType::nvlink || type == LinkType::xgmi || type == LinkType::c2c;
+}
+
 // Both ways alike. A NIC's link to its port is `net` and carries the line rate; `sys` joins
 // NUMA nodes; `local` never limits (parts of one chip, network devices made of software).
 struct Link {
@@ -28,11 +33,11 @@ struct Link {
 };
 
 // What a Gap is about, where programs care.
-enum class GapAbout : uint8_t { other, numa_node, pcie_link, line_rate };
+enum class GapAbout : uint8_t { other, numa_node, pcie_link, line_rate, gpu_link, placement };
 template <>
 struct Names<GapAbout> {
-  static constexpr std::array<std::string_view, 4> all = {"other", "numa-node", "pcie-link",
-                                                          "line-rate"};
+  static constexpr std::array<std::string_view, 6> all = {"other",     "numa-node", "pcie-link",
+                                                          "line-rate", "gpu-link",  "placement"};
 };
 
 // What could not be seen, of which device, and what is assumed instead.
@@ -41,6 +46,10 @@ struct Gap {
   std::string missing;  // what is not known and why
   std::string assumed;  // empty: nothing
   GapAbout about = GapAbout::other;
+
+  std::string text() const {
+    return assumed.empty() ? missing : fmt::format("{}; assumed: {}", missing, assumed);
+  }
   bool operator==(const Gap&) const = default;
 };
 

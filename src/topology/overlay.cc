@@ -234,11 +234,13 @@ bool Laying::closes(const Gap& gap) const {
       device->parent == kNoDevice ? nullptr : correction(machine_.devices()[device->parent]);
   switch (gap.about) {
     case GapAbout::numa_node:
+    case GapAbout::placement:
       return switch_of_.contains(index) || numa_of_.contains(root_of(index));
     case GapAbout::pcie_link:
       return true;
     case GapAbout::line_rate:
       return card != nullptr && card->line_rate;
+    case GapAbout::gpu_link:
     case GapAbout::other:
       return false;
   }

@@ -27,10 +27,6 @@ std::vector<bool> soft_nics(const Machine& machine) {
   return out;
 }
 
-bool is_bundle(LinkType type) {
-  return type == LinkType::nvlink || type == LinkType::xgmi || type == LinkType::c2c;
-}
-
 std::string_view type_text(LinkType type) {
   switch (type) {
     case LinkType::nvlink:
@@ -256,7 +252,7 @@ std::string DrawnNodes::id(uint32_t device) const {
 }
 
 std::string line_look(LinkType type, std::string_view label, bool assumed) {
-  std::string out = is_bundle(type)         ? "color=\"#222222\" penwidth=2.5"
+  std::string out = is_gpu_link(type)         ? "color=\"#222222\" penwidth=2.5"
                     : type == LinkType::sys ? "color=\"#8899aa\" penwidth=2.5"
                                             : "color=\"#666666\"";
   if (!label.empty()) out += fmt::format(" label={}", dot::quoted(label));

@@ -349,11 +349,14 @@ void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
   const uint64_t kind = numbers_.code(link, "tclass", 24);
   const auto count = static_cast<uint32_t>(numbers_.whole(link, "count", kLinks, 1));
   const auto target = address(link, "target");
-  if (count == 0) return builder_.gap(device, "a link with count 0", "no such link");
+  if (count == 0)
+    return builder_.gap(device, "a link with count 0", "no such link", GapAbout::gpu_link);
   if (has_class(kind, 0x068001, 24)) return builder_.link(device, numa_, {type, count});
   const bool to_switch = has_class(kind, 0x0680, 16);
   if (!target && to_switch) return builder_.link(device, far_switch(link, device), {type, count});
-  if (!target) return builder_.gap(device, "a link whose target is no PCI address", "no such link");
+  if (!target)
+    return builder_.gap(device, "a link whose target is no PCI address", "no such link",
+                        GapAbout::gpu_link);
   builder_.link_to_address(device, *target, to_switch ? DeviceKind::nvswitch : DeviceKind::gpu,
                            {type, count});
 }

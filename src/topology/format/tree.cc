@@ -134,11 +134,8 @@ std::string gaps_text(std::span<const Gap> gaps) {
   std::vector<std::string> lines;
   std::map<std::string, size_t> known;
   for (const Gap& gap : gaps) {
-    const std::string what = gap.assumed.empty()
-                                 ? gap.missing
-                                 : fmt::format("{}; assumed: {}", gap.missing, gap.assumed);
-    const auto [line, is_new] = known.emplace(what, lines.size());
-    if (is_new) lines.push_back(what), devices.emplace_back();
+    const auto [line, is_new] = known.emplace(gap.text(), lines.size());
+    if (is_new) lines.push_back(gap.text()), devices.emplace_back();
     devices[line->second].push_back(gap.device);
   }
   std::string out = lines.empty() ? "" : "unsure:\n";

@@ -160,7 +160,7 @@ void NvidiaGpus::see_nvlinks(const Gpu& gpu) {
     if (result != kNvmlSuccess) {
       builder_.gap(gpu.index,
                    fmt::format("an NVLink with an unknown end: {}", nvml_.error_string(result)),
-                   "no such link");
+                   "no such link", GapAbout::gpu_link);
       continue;
     }
     auto& [info, count] = ends[{remote_type(gpu, link), to_bdf(remote)}];
@@ -194,7 +194,8 @@ void NvidiaGpus::link_out(const Gpu& gpu, NvmlRemote type, const NvmlPciInfo& re
   const DeviceKind kind = type == kNvmlRemoteGpu ? DeviceKind::gpu : DeviceKind::nvswitch;
   if (is_address(remote)) return builder_.link_to_address(gpu.index, to_bdf(remote), kind, bundle);
   if (kind == DeviceKind::gpu)
-    return builder_.gap(gpu.index, "an NVLink to a GPU without a PCI address", "no such link");
+    return builder_.gap(gpu.index, "an NVLink to a GPU without a PCI address", "no such link",
+                        GapAbout::gpu_link);
   Device elsewhere{.kind = kind};
   elsewhere.identity.name = "without a PCI address";
   builder_.link(gpu.index, builder_.see(elsewhere), bundle);
@@ -205,7 +206,7 @@ void NvidiaGpus::link_to_cpu(const Gpu& gpu, const Builder::Bundle& bundle) {
   if (numa != kNoDevice) return builder_.link(gpu.index, numa, bundle);
   builder_.gap(gpu.index,
                fmt::format("{} to its CPU, whose NUMA node is not known", name(bundle.type)),
-               "no such link");
+               "no such link", GapAbout::gpu_link);
 }
 
 std::optional<unsigned> NvidiaGpus::field(const Gpu& gpu, NvmlField field, unsigned link) const {
@@ -230,7 +231,8 @@ void NvidiaGpus::see_chip_to_chip(const Gpu& gpu) {
     megabytes += field(gpu, kNvmlC2cLinkRate, link).value_or(0);
   }
   if (links > count)
-    builder_.gap(gpu.index, fmt::format("of {} C2C links {} are up", links, count), "those");
+    builder_.gap(gpu.index, fmt::format("of {} C2C links {} are up", links, count), "those",
+                 GapAbout::gpu_link);
   if (count == 0) return;
   Property<Bandwidth> rate;
   if (megabytes > 0) rate = known(gigabytes(megabytes / 1000), kDriver);

@@ -102,13 +102,14 @@ Test(check, more_nvlinks_than_there_are) {
   Plan plan = usual_plan();
   plan.nvlinks = 126;
   const auto findings = checked(plan);
-  cr_assert(find(findings, "nvlink-count")->devices.size() == 8);
+  cr_assert(find(findings, "link-unsure")->devices.size() == 8);
   plan.nvlinks = 18;
   plan.edit = [](Device& d) {
     if (d.kind == DeviceKind::gpu) d.compute_capability = known(80, kDriver);
   };
-  expect_only(checked(plan), "nvlink-count", Severity::warning,
-              {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"}, "the most is 12");
+  expect_only(checked(plan), "link-unsure", Severity::warning,
+              {"gpu0", "gpu1", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"},
+              "tells 18 NVLinks where a GPU of its kind has 12");
 }
 
 Test(check, a_device_of_unknown_numa_node) {
@@ -398,4 +399,35 @@ Test(check, a_nic_without_a_pci_function_that_serves_gpus_is_one) {
       "speed='200000' port='1'/></nic></cpu></system>",
       "test"));
   cr_assert(find(findings, "no-nic") == nullptr, "%s", text(findings).c_str());
+}
+
+// NVLinks to the GPU itself, to one that is trimmed from the file, and all to each peer.
+Test(check, links_that_the_tree_calls_unsure_are_found_once) {
+  using Links = std::vector<std::pair<Bdf, uint32_t>>;  // of gpu0; its peers are at 3, 5, 6 …
+  const Bdf self{0, 2, 0, 0}, peer{0, 3, 0, 0}, nowhere{0, 0xbd, 0, 0};
+  for (const auto& [links, evidence] : std::vector<std::pair<Links, std::string>>{
+           {{{self, 12}}, "tells 12 nvlink to its own end"},
+           {{{nowhere, 4}}, "nvlink to 0000:bd:00.0, which is not described"},
+           {{{peer, 12}, {{0, 7, 0, 0}, 12}}, "tells 24 NVLinks where a GPU of its kind has 18"}}) {
+    Plan plan = usual_plan();
+    plan.nvlinks = 0;
+    plan.finish = [&](Builder& builder) {
+      const uint32_t gpu = builder.see(on_pci(DeviceKind::gpu, "", 2, kNoDevice));
+      for (const auto& [to, count] : links)
+        builder.link_to_address(gpu, to, DeviceKind::gpu, {LinkType::nvlink, count});
+    };
+    const auto findings = checked(plan);
+    expect_only(findings, "link-unsure", Severity::warning, {"gpu0"}, evidence, "nvlink-missing");
+    cr_expect(std::ranges::count(findings, "link-unsure", &Finding::check) == 1, "%s",
+              text(findings).c_str());
+  }
+}
+
+Test(check, a_nic_that_is_listed_in_several_places) {
+  Plan plan = usual_plan();
+  plan.finish = [](Builder& builder) {
+    const uint32_t other = builder.see(on_pci(DeviceKind::pci_switch, "", 6, kNoDevice));
+    builder.see(on_pci(DeviceKind::nic, "", 4, other));
+  };
+  expect_only(checked(plan), "place-unsure", Severity::warning, {"nic0"}, "several places");
 }
