@@ -35,11 +35,40 @@ std::vector<Alike> group(const Topology& topology) {
   return groups;
 }
 
+// The GPUs and NICs of a NUMA node.
+std::vector<uint32_t> beneath(const Suspect& suspect, uint32_t node) {
+  std::vector<uint32_t> out;
+  for (uint32_t i = 0; i < suspect.machine.devices().size(); i++) {
+    const Device& d = suspect.device(i);
+    if ((d.kind != DeviceKind::gpu && d.kind != DeviceKind::nic) || suspect.machine.is_part(d))
+      continue;
+    uint32_t above = d.parent;
+    while (above != kNoDevice && above != node) above = suspect.device(above).parent;
+    if (above == node) out.push_back(i);
+  }
+  return out;
+}
+
+constexpr const char* kGiveNuma =
+    "give numa of its [[device]] in an overlay (topo make-xml --overlay)";
+
+// Where it is the only node nothing is farther than it seems.
+void check_numa_node(Suspect& suspect, const Gap& gap, uint32_t node) {
+  const Device& d = suspect.device(node);
+  const bool has_others = std::ranges::any_of(suspect.machine.devices(), [&](const Device& other) {
+    return other.kind == DeviceKind::numa && other.identity.number && other.host == d.host &&
+           other.identity.number != d.identity.number;
+  });
+  const auto of = beneath(suspect, node);
+  suspect.find(has_others && !of.empty() ? Severity::warning : Severity::note, "numa-unknown",
+               of.empty() ? std::vector{node} : of, "its NUMA node is not known",
+               fmt::format("{}: {}", d.label, gap.text()), kGiveNuma);
+}
+
 void check_numa(Suspect& suspect, const Gap& gap, uint32_t i) {
-  const bool placed = suspect.device(i).kind != DeviceKind::numa;
-  suspect.find(placed ? Severity::warning : Severity::note, "numa-unknown", {i}, gap.missing,
-               gap.assumed.empty() ? "" : "assumed: " + gap.assumed,
-               placed ? "give numa of its [[device]] in an overlay (topo make-xml --overlay)" : "");
+  if (suspect.device(i).kind == DeviceKind::numa) return check_numa_node(suspect, gap, i);
+  suspect.find(Severity::warning, "numa-unknown", {i}, gap.missing,
+               "assumed: " + (gap.assumed.empty() ? "nothing" : gap.assumed), kGiveNuma);
 }
 
 // Gaps about PCIe links and line rates are found from the devices themselves.

@@ -117,6 +117,29 @@ Test(check, a_device_of_unknown_numa_node) {
               Severity::warning, {"switch1"}, "the first");
 }
 
+// As NCCL writes what is beneath numa_node -1, beside a node that is known and alone.
+Test(check, a_numa_node_without_a_number_names_what_is_beneath_it) {
+  const Plan plan{.numas = 1, .switches = {{0, 1, {}, true}}};
+  const auto beneath_another = [](Builder& builder) {
+    const uint32_t nowhere = builder.see({.kind = DeviceKind::numa});
+    builder.gap(nowhere, "its number is not known", {}, GapAbout::numa_node);
+    const uint32_t bridge = builder.see(on_pci(DeviceKind::pci_switch, "bridge", 9, nowhere));
+    builder.see(on_pci(DeviceKind::nic, "nic0", 10, bridge));
+    builder.see(on_pci(DeviceKind::gpu, "gpu1", 11, bridge));
+  };
+  Plan beside = plan;
+  beside.finish = beneath_another;
+  const auto two = checked(beside);
+  const Finding* const warned = find(two, "numa-unknown");
+  cr_assert(warned != nullptr && warned->severity == Severity::warning, "%s", text(two).c_str());
+  cr_expect(warned->devices == (std::vector<std::string>{"nic0", "gpu1"}), "%s", text(two).c_str());
+  cr_expect(warned->evidence.find("its number is not known") != std::string::npos);
+  cr_expect(warned->advice.find("overlay") != std::string::npos);
+  const auto one = checked({.numas = 0, .finish = beneath_another});
+  const Finding* const noted = find(one, "numa-unknown");
+  cr_assert(noted != nullptr && noted->severity == Severity::note, "%s", text(one).c_str());
+}
+
 // Whatever its words.
 Test(check, a_gap_about_a_numa_node_is_found_by_what_it_is_about) {
   Machine::Parts parts = usual_plan().build().parts();
