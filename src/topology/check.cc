@@ -96,7 +96,8 @@ void check_rails(Suspect& suspect) {
   if (!suspect.rails.best)
     suspect.find(Severity::note, "rails-rough", {},
                  "more GPUs and ports than the best matching is sought for",
-                 "the nearest were paired first", "");
+                 "the nearest were paired first",
+                 "leave out ports that carry no traffic (CROSSTIE_HCA or NCCL_IB_HCA)");
 }
 
 std::vector<Finding> check(const Machine& machine) {

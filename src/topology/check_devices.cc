@@ -109,7 +109,8 @@ void check_line_rates(Suspect& suspect, uint32_t nic) {
                  "put it in a slot with more or faster lanes");
   else if (all > pcie)
     suspect.find(Severity::note, "pcie-below-all-ports", {nic},
-                 "its PCIe link carries less than its ports together", evidence(all), "");
+                 "its PCIe link carries less than its ports together", evidence(all),
+                 "use one of them, or put it in a slot with more or faster lanes");
 }
 
 void check_acs(Suspect& suspect) {
@@ -251,7 +252,7 @@ void check_nics(Suspect& suspect) {
   if (!suspect.gpus.empty() && std::ranges::none_of(suspect.machine.devices(), is_card) &&
       std::ranges::none_of(suspect.rails.ports, serves))
     suspect.find(Severity::note, "no-nic", {}, "has GPUs and no NIC", "no other host is in reach",
-                 "");
+                 "look in lspci for one without a driver; if it is a file, for one left out");
 }
 
 void check_ports(Suspect& suspect) {
@@ -290,7 +291,8 @@ void check_cpus(Suspect& suspect) {
               : "nothing tells its CPU";
     suspect.find(suspect.gpus.empty() ? Severity::note : Severity::warning, "cpu-unknown", {i},
                  "its CPU is not known, so that the speed between NUMA nodes is assumed", cpu,
-                 d.cpu ? "" : "give arch, vendor, familyid and modelid of its <cpu> in NCCL's XML");
+                 d.cpu ? "see whether arch, vendor, familyid and modelid of its <cpu> are right"
+                       : "give arch, vendor, familyid and modelid of its <cpu> in NCCL's XML");
   }
 }
 

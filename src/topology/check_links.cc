@@ -90,7 +90,8 @@ void check_far(Suspect& suspect, const NearestOf& nearest_of) {
                    "no NIC is behind a PCIe switch with it",
                    fmt::format("the nearest, {}, is {}", suspect.device(nearest.ports[0]).label,
                                name(nearest.type)),
-                   "");
+                   "see whether a slot behind its switch is free for one; in a VM tell the "
+                   "switches in an overlay (topo make-xml --overlay)");
 }
 
 // Where each takes its nearest, one port has too many, and one that could serve has none.
@@ -149,7 +150,7 @@ void check_refusals(Suspect& suspect) {
   for (const Refusal& refusal : suspect.machine.refusals())
     suspect.find(Severity::warning, "peer-refused", {refusal.a},
                  fmt::format("peer-to-peer with {} is refused", suspect.device(refusal.b).label),
-                 refusal.why,
+                 refusal.why.empty() ? "the driver gives no reason" : refusal.why,
                  "see `nvidia-smi topo -p2p r`; until then rings must keep them apart");
 }
 

@@ -12,9 +12,17 @@ namespace {
 
 using Findings = std::vector<Finding>;
 
-Findings checked(const Plan& plan) { return check(single_host(plan.build())); }
-
 std::string text(const Findings& findings) { return findings_text(findings); }
+
+// Every finding says why we think so, and what to do.
+Findings checked(const Topology& topology) {
+  auto findings = check(topology);
+  for (const Finding& f : findings)
+    cr_expect(!f.evidence.empty() && !f.advice.empty(), "%s", text({f}).c_str());
+  return findings;
+}
+
+Findings checked(const Plan& plan) { return checked(single_host(plan.build())); }
 
 const Finding* find(const Findings& findings, std::string_view kind) {
   for (const Finding& f : findings)
@@ -54,7 +62,7 @@ Test(check, a_sound_host_has_nothing_to_report) {
 
 Test(check, the_machines_built_in_are_sound) {
   for (const KnownMachine& one : known_machines()) {
-    const auto findings = check(*read_synthetic(std::string(one.name)));
+    const auto findings = checked(*read_synthetic(std::string(one.name)));
     cr_expect(is_clean(findings), "%s", text(findings).c_str());
   }
 }
@@ -135,7 +143,7 @@ Test(check, a_numa_node_without_a_number_names_what_is_beneath_it) {
   cr_expect(warned->devices == (std::vector<std::string>{"nic0", "gpu1"}), "%s", text(two).c_str());
   cr_expect(warned->evidence.find("its number is not known") != std::string::npos);
   cr_expect(warned->advice.find("overlay") != std::string::npos);
-  const auto one = checked({.numas = 0, .finish = beneath_another});
+  const auto one = checked(Plan{.numas = 0, .finish = beneath_another});
   const Finding* const noted = find(one, "numa-unknown");
   cr_assert(noted != nullptr && noted->severity == Severity::note, "%s", text(one).c_str());
 }
@@ -144,9 +152,9 @@ Test(check, a_numa_node_without_a_number_names_what_is_beneath_it) {
 Test(check, a_gap_about_a_numa_node_is_found_by_what_it_is_about) {
   Machine::Parts parts = usual_plan().build().parts();
   parts.gaps.push_back({"gpu0", "NUMA node of its memory", ""});
-  cr_expect(find(check(single_host(Machine(parts))), "numa-unknown") == nullptr);
+  cr_expect(find(checked(single_host(Machine(parts))), "numa-unknown") == nullptr);
   parts.gaps.push_back({"gpu1", "where it sits", "by the first CPU", GapAbout::numa_node});
-  expect_only(check(single_host(Machine(parts))), "numa-unknown", Severity::warning, {"gpu1"},
+  expect_only(checked(single_host(Machine(parts))), "numa-unknown", Severity::warning, {"gpu1"},
               "by the first CPU");
 }
 
@@ -300,7 +308,7 @@ Test(check, peers_that_refuse_each_other) {
   };
   parts.refusals = {{place("gpu0"), place("gpu1"), "chipset not supported"},
                     {place("gpu0"), place("gpu2"), "chipset not supported"}};
-  const auto findings = check(single_host(Machine(std::move(parts))));
+  const auto findings = checked(single_host(Machine(std::move(parts))));
   cr_assert(findings.size() == 2, "%s", text(findings).c_str());
   cr_assert(findings[0].what.find("gpu1") != std::string::npos);
 }
@@ -322,7 +330,7 @@ Topology cluster(const std::vector<Machine>& machines, const std::vector<size_t>
 // One more level of bridges above a NIC, as some firmware shows on some boots.
 Test(check, the_odd_host_of_a_kind_is_told) {
   const Plan odd = extra_bridge_plan();
-  const auto findings = check(cluster({usual_plan().build(), odd.build()}, {0, 0, 1, 0}));
+  const auto findings = checked(cluster({usual_plan().build(), odd.build()}, {0, 0, 1, 0}));
   expect_only(findings, "odd-host", Severity::warning, {}, "switch9");
   cr_assert(find(findings, "odd-host")->host == "a2");
 }
@@ -333,12 +341,12 @@ Test(check, hosts_of_another_kind_are_not_odd) {
   other.edit = [](Device& d) {
     if (d.kind == DeviceKind::gpu) d.compute_capability = known(80, kDriver);
   };
-  cr_assert(check(cluster({usual_plan().build(), other.build()}, {0, 0, 1})).empty());
+  cr_assert(checked(cluster({usual_plan().build(), other.build()}, {0, 0, 1})).empty());
 }
 
 Test(check, a_finding_of_hosts_that_are_alike_is_told_once) {
   const Plan plan = with("nic1", [](Device& d) { d.pcie_lanes_now = known(8, kDriver); });
-  const auto findings = check(cluster({plan.build()}, {0, 0, 0}));
+  const auto findings = checked(cluster({plan.build()}, {0, 0, 0}));
   cr_assert(find(findings, "pcie-width")->host == "a0 and 2 more");
   cr_assert(std::ranges::count(findings, "pcie-width", &Finding::check) == 1);
 }
@@ -378,7 +386,7 @@ Machine of_mtus(int first, int others) {
 }  // namespace
 
 Test(check, every_host_of_uneven_mtus_is_told_and_hosts_of_other_mtus_than_the_rest) {
-  const auto findings = check(
+  const auto findings = checked(
       cluster({of_mtus(1024, 4096), of_mtus(2048, 4096), of_mtus(4096, 4096), of_mtus(1024, 1024)},
               {0, 1, 2, 3}));
   std::map<std::string, int> told;
@@ -407,7 +415,7 @@ Test(check, an_emulated_bridge_above_others_is_told_with_what_nccl_counts) {
 }
 
 Test(check, gpus_without_any_nic_are_noted) {
-  const auto findings = checked({.switches = {{0, 2, {}}}});
+  const auto findings = checked(Plan{.switches = {{0, 2, {}}}});
   const Finding* const f = find(findings, "no-nic");
   cr_assert(f != nullptr && f->severity == Severity::note, "%s", text(findings).c_str());
   cr_assert(find(checked(usual_plan()), "no-nic") == nullptr);
@@ -415,7 +423,7 @@ Test(check, gpus_without_any_nic_are_noted) {
 
 // As NCCL writes NICs that it merged.
 Test(check, a_nic_without_a_pci_function_that_serves_gpus_is_one) {
-  const auto findings = check(*read_nccl_xml(
+  const auto findings = checked(*read_nccl_xml(
       "<system version='1'><cpu numaid='0' arch='x86_64' vendor='GenuineIntel' familyid='6' "
       "modelid='143'><pci busid='0000:01:00.0' class='0x030200' link_speed='16.0 GT/s PCIe' "
       "link_width='16'><gpu dev='0' sm='80'/></pci><nic><net name='mlx5_0+mlx5_1' dev='0' "
@@ -427,11 +435,11 @@ Test(check, a_nic_without_a_pci_function_that_serves_gpus_is_one) {
 // NVLinks to the GPU itself, to one that is trimmed from the file, and all to each peer.
 Test(check, links_that_the_tree_calls_unsure_are_found_once) {
   using Links = std::vector<std::pair<Bdf, uint32_t>>;  // of gpu0; its peers are at 3, 5, 6 …
-  const Bdf self{0, 2, 0, 0}, peer{0, 3, 0, 0}, nowhere{0, 0xbd, 0, 0};
+  const Bdf self{0, 2, 0, 0}, peer{0, 3, 0, 0}, second{0, 7, 0, 0}, nowhere{0, 0xbd, 0, 0};
   for (const auto& [links, evidence] : std::vector<std::pair<Links, std::string>>{
            {{{self, 12}}, "tells 12 nvlink to its own end"},
            {{{nowhere, 4}}, "nvlink to 0000:bd:00.0, which is not described"},
-           {{{peer, 12}, {{0, 7, 0, 0}, 12}}, "tells 24 NVLinks where a GPU of its kind has 18"}}) {
+           {{{peer, 12}, {second, 12}}, "tells 24 NVLinks where a GPU of its kind has 18"}}) {
     Plan plan = usual_plan();
     plan.nvlinks = 0;
     plan.finish = [&](Builder& builder) {
@@ -453,4 +461,38 @@ Test(check, a_nic_that_is_listed_in_several_places) {
     builder.see(on_pci(DeviceKind::nic, "", 4, other));
   };
   expect_only(checked(plan), "place-unsure", Severity::warning, {"nic0"}, "several places");
+}
+
+Test(check, whatever_is_found_on_machines_in_files_has_evidence_and_advice) {
+  for (const auto& folder :
+       {std::filesystem::path(golden("")), recorded(), recorded().parent_path() / "hwloc"}) {
+    if (!std::filesystem::exists(folder)) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder))
+      if (const auto topology = read_topology_file(file.path())) checked(*topology);
+  }
+}
+
+Test(check, rare_findings_have_evidence_and_advice) {
+  Plan crowd{.switches = {{0, 300, std::vector<double>(300, 400.0), true}}};
+  crowd.edit = [next = uint16_t{0}](Device& d) mutable {
+    if (d.identity.bdf) d.identity.bdf->domain = next++;
+  };
+  Plan ports{.switches = {{0, 1, {400}}}};
+  ports.finish = [](Builder& builder) {
+    Device second{.kind = DeviceKind::port,
+                  .parent = builder.see(on_pci(DeviceKind::nic, "", 3, kNoDevice))};
+    second.identity.name = "mlx5_1";
+    second.line_rate = known(gigabits(400), Provenance::file);
+    builder.see(second);
+  };
+  Machine::Parts refused = usual_plan().build().parts();
+  refused.refusals = {{2, 3, ""}};
+  Plan no_cpu = usual_plan();
+  no_cpu.edit = [](Device& d) {
+    if (d.kind == DeviceKind::numa) d.cpu.reset();
+  };
+  cr_expect(find(checked(crowd), "rails-rough") != nullptr);
+  cr_expect(find(checked(ports), "pcie-below-all-ports") != nullptr);
+  cr_expect(find(checked(no_cpu), "cpu-unknown") != nullptr);
+  cr_expect(find(checked(single_host(Machine(refused))), "peer-refused") != nullptr);
 }
