@@ -140,19 +140,28 @@ void Laying::drop_emptied() {
     const bool may_go = d.kind == DeviceKind::pci_switch ||
                         (d.kind == DeviceKind::numa && !d.identity.number && tells_numa);
     gone_[i] = may_go && lost[i] > 0 && kept[i] == 0;
-    if (d.parent != kNoDevice) (gone_[i] || switch_of_.contains(i) ? lost : kept)[d.parent]++;
+    const bool leaves = gone_[i] || switch_of_.contains(i) || numa_of_.contains(i);
+    if (d.parent != kNoDevice) (leaves ? lost : kept)[d.parent]++;
   }
 }
 
-// A node that the guest does not show has a CPU like the first that it does.
+// A node that the guest does not show is like one that it does. One without a number is what it
+// takes the place of, so that what is told of that holds: a guest has one model of CPU.
 uint32_t Laying::numa(uint32_t number) {
   Device node{.kind = DeviceKind::numa, .label = fmt::format("numa{}", number)};
   node.identity.number = number;
+  const auto rank = [&](const Device& d) {
+    return std::tuple(d.identity.number == number, !d.identity.number, d.cpu.has_value());
+  };
+  const Device* like = nullptr;
   for (const Device& d : machine_.devices())
-    if (d.kind == DeviceKind::numa && (!node.cpu || d.identity.number == number)) {
-      node.cpu = d.cpu;
-      if (node.cpu && d.identity.number != number) node.cpu->from = Provenance::assumed;
-    }
+    if (d.kind == DeviceKind::numa && (like == nullptr || rank(d) > rank(*like))) like = &d;
+  if (like == nullptr) return builder_.see(node);
+  node.cpu = like->cpu;
+  if (!like->identity.number)
+    node.attributes = like->attributes;
+  else if (node.cpu && like->identity.number != number)
+    node.cpu->from = Provenance::assumed;
   return builder_.see(node);
 }
 

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "machines.h"
+#include "one_host.h"
 #include "plan.h"
 #include "topology/format/formats.h"
 #include "topology/path.h"
@@ -181,6 +181,31 @@ Test(overlay, a_numa_node_that_the_guest_does_not_have_is_an_error) {
     const auto laid = lay_over(plan.build(), *read_overlay_toml(toml));
     cr_assert(!laid && laid.error().text == "the guest has no NUMA node 5; it has 0", "%s",
               laid ? "" : laid.error().text.c_str());
+  }
+}
+
+Test(overlay, nodes_in_place_of_one_without_a_number_have_its_cpu) {
+  const Machine guest = *read_host(
+      "<system version='1'><cpu numaid='-1' affinity='ffff' arch='x86_64' vendor='GenuineIntel' "
+      "familyid='6' modelid='143'><pci busid='0000:01:00.0' class='0x030200' link_speed='32.0 GT/s "
+      "PCIe' link_width='16'><gpu dev='0' sm='90'/></pci><pci busid='0000:02:00.0' "
+      "class='0x030200' link_speed='32.0 GT/s PCIe' link_width='16'><gpu dev='1' "
+      "sm='90'/></pci></cpu></system>");
+  const std::string by_switch =
+      "[[switch]]\nnuma = 0\ndevices = [\"01:00.0\"]\n"
+      "[[switch]]\nnuma = 1\ndevices = [\"02:00.0\"]";
+  const std::string by_device =
+      "[[device]]\nnuma = 0\nbdf = \"01:00.0\"\n[[device]]\nnuma = 1\nbdf = \"02:00.0\"";
+  for (const std::string& toml : {by_switch, by_device}) {
+    const std::string xml = *nccl_xml_text(single_host(laid_over(guest, toml)));
+    for (const char* numaid : {"0", "1"}) {
+      const std::string cpu = fmt::format(
+          "<cpu numaid=\"{}\" affinity=\"ffff\" arch=\"x86_64\" vendor=\"GenuineIntel\" "
+          "familyid=\"6\" modelid=\"143\">",
+          numaid);
+      cr_expect(xml.find(cpu) != std::string::npos, "%s", xml.c_str());
+    }
+    cr_expect(xml.find("numaid=\"-1\"") == std::string::npos, "%s", xml.c_str());
   }
 }
 
