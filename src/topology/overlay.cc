@@ -20,8 +20,6 @@ class Laying {
   Result<Overlaid> run();
 
  private:
-  Status expect_numa(std::optional<uint32_t> number) const;
-  Status expect_numas() const;
   Status expect_tree() const;
   void find_devices();
   std::optional<uint32_t> match(const Bdf& bdf);
@@ -48,25 +46,6 @@ class Laying {
   std::set<Bdf> used_;
   std::vector<Bdf> unmatched_;
 };
-
-// NCCL would look for one that the guest's kernel does not have. A guest that tells no numbers may
-// be told any.
-Status Laying::expect_numa(std::optional<uint32_t> number) const {
-  std::set<uint32_t> has;
-  for (const Device& d : machine_.devices())
-    if (d.kind == DeviceKind::numa && d.identity.number) has.insert(*d.identity.number);
-  if (!number || has.empty() || has.contains(*number)) return {};
-  return fail(Code::invalid, "the guest has no NUMA node {}; it has {}", *number,
-              fmt::join(has, ", "));
-}
-
-Status Laying::expect_numas() const {
-  for (const Overlay::Switch& s : overlay_.switches)
-    if (const Status right = expect_numa(s.numa); !right) return right;
-  for (const Overlay::Correction& c : overlay_.corrections)
-    if (const Status right = expect_numa(c.numa); !right) return right;
-  return {};
-}
 
 // Two devices of one address would be one to NCCL, and a circle of switches has no way to a CPU.
 Status Laying::expect_tree() const {
@@ -273,7 +252,6 @@ void Laying::link_gpus(const std::vector<uint32_t>& seen) {
 }
 
 Result<Overlaid> Laying::run() {
-  if (const Status right = expect_numas(); !right) return pass(right);
   if (const Status right = expect_tree(); !right) return pass(right);
   find_devices();
   drop_emptied();

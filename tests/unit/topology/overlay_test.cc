@@ -172,15 +172,19 @@ Test(overlay, switches_may_be_beneath_switches) {
   cr_assert(between(laid.machine, "gpu0", "mlx5_0").type == PathClass::pxb);
 }
 
-Test(overlay, a_numa_node_that_the_guest_does_not_have_is_an_error) {
+Test(overlay, a_second_socket_that_the_guest_hides_has_a_cpu_like_the_first) {
   Plan plan = usual_plan();
   plan.switches.resize(2);
   plan.numas = 1;
-  for (const char* toml : {"[[switch]]\nnuma = 5\ndevices = [\"0000:02:00.0\"]",
-                           "[[device]]\nnuma = 5\nbdf = \"0000:02:00.0\""}) {
-    const auto laid = lay_over(plan.build(), *read_overlay_toml(toml));
-    cr_assert(!laid && laid.error().text == "the guest has no NUMA node 5; it has 0", "%s",
-              laid ? "" : laid.error().text.c_str());
+  const Machine guest = plan.build();
+  for (const char* toml : {"[[switch]]\nnuma = 1\ndevices = [\"0000:02:00.0\"]",
+                           "[[device]]\nnuma = 1\nbdf = \"0000:02:00.0\""}) {
+    const Machine laid = laid_over(guest, toml);
+    cr_expect(between(laid, "gpu0", "numa1").type == PathClass::phb);
+    cr_expect(between(laid, "gpu2", "numa1").type == PathClass::sys);
+    const Device* const hidden = find(laid, "numa1");
+    cr_expect(hidden->cpu->value == find(guest, "numa0")->cpu->value);
+    cr_expect(hidden->cpu->from == Provenance::assumed);
   }
 }
 
