@@ -21,6 +21,7 @@ class Laying {
 
  private:
   Status expect_tree() const;
+  Status expect_nics() const;
   void find_devices();
   std::optional<uint32_t> match(const Bdf& bdf);
   void drop_emptied();
@@ -85,6 +86,20 @@ void Laying::find_devices() {
       if (const auto device = match(bdf)) switch_of_[*device] = k;
   for (const Overlay::Correction& c : overlay_.corrections)
     if (const auto device = match(c.bdf); device && c.numa) numa_of_[root_of(*device)] = *c.numa;
+}
+
+// Other devices have no ports.
+Status Laying::expect_nics() const {
+  for (const Overlay::Correction& c : overlay_.corrections) {
+    const auto device = by_bdf_.find(c.bdf);
+    if (!c.line_rate || device == by_bdf_.end()) continue;
+    const Device& d = machine_.devices()[device->second];
+    if (d.kind != DeviceKind::nic)
+      return fail(Code::invalid,
+                  "the [[device]] at {} has gigabits_per_second, and {} there is no NIC",
+                  to_text(c.bdf), d.label);
+  }
+  return {};
 }
 
 std::optional<uint32_t> Laying::match(const Bdf& bdf) {
@@ -254,6 +269,7 @@ void Laying::link_gpus(const std::vector<uint32_t>& seen) {
 Result<Overlaid> Laying::run() {
   if (const Status right = expect_tree(); !right) return pass(right);
   find_devices();
+  if (const Status right = expect_nics(); !right) return pass(right);
   drop_emptied();
   builder_.share_nvswitches(machine_.hosts_in_domain());
   if (const Status done = invent_switches(); !done) return pass(done);

@@ -27,6 +27,9 @@ namespace {
 
 constexpr Provenance kFile = Provenance::file;
 constexpr int64_t kMostNuma = 255;
+// Those of PCIe, which are all that NCCL knows.
+constexpr std::array<double, 6> kPcieSpeeds = {2.5, 5, 8, 16, 32, 64};  // GT/s
+constexpr std::array<int64_t, 7> kPcieLanes = {1, 2, 4, 8, 12, 16, 32};
 
 class Reader : TomlReader {
  public:
@@ -36,6 +39,8 @@ class Reader : TomlReader {
   void read_switch(const toml::table& in);
   void read_device(const toml::table& in);
   void read_pcie(const toml::table& in, Property<double>& speed, Property<int>& lanes);
+  template <class T, size_t n>
+  std::optional<T> one_of(const toml::table& in, std::string_view key, const std::array<T, n>& all);
   std::optional<uint32_t> numa(const toml::table& in);
   std::optional<Bdf> own_address(const toml::table& in);
   void once(const toml::node& at, const Bdf& bdf, std::string_view as);
@@ -54,10 +59,19 @@ std::optional<uint32_t> Reader::numa(const toml::table& in) {
   return number ? std::optional(static_cast<uint32_t>(*number)) : std::nullopt;
 }
 
+template <class T, size_t n>
+std::optional<T> Reader::one_of(const toml::table& in, std::string_view key,
+                                const std::array<T, n>& all) {
+  if (!in.contains(key)) return std::nullopt;
+  const T value = need<T>(in, key);
+  if (std::ranges::find(all, value) == all.end())
+    mistake(*in.get(key), fmt::format("'{}' must be one of {}", key, fmt::join(all, ", ")));
+  return value;
+}
+
 void Reader::read_pcie(const toml::table& in, Property<double>& speed, Property<int>& lanes) {
-  if (const auto rate = number_if_any(in, "gt_s", kLeastPcieSpeed, kMostPcieSpeed))
-    speed = known(*rate, kFile);
-  if (const auto width = number_if_any<int64_t>(in, "lanes", 1, kMostPcieLanes))
+  if (const auto rate = one_of(in, "gt_s", kPcieSpeeds)) speed = known(*rate, kFile);
+  if (const auto width = one_of(in, "lanes", kPcieLanes))
     lanes = known(static_cast<int>(*width), kFile);
 }
 
@@ -108,6 +122,8 @@ Result<Overlay> Reader::read(const toml::table& root) {
     if (!status_) return pass(status_);
     allow(*node->as_table(), "[nvlink]", {"links_to_switch"});
     overlay_.links_to_switch = links_to_switches(list(*node->as_table(), "links_to_switch"));
+    if (overlay_.links_to_switch.empty())
+      mistake(*node, "[nvlink] needs 'links_to_switch', the links of each GPU to each NVSwitch");
   }
   if (!status_) return pass(status_);
   return std::move(overlay_);

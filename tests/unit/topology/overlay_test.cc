@@ -227,13 +227,25 @@ Test(overlay, switches_that_make_no_tree_are_an_error) {
   }
 }
 
+Test(overlay, a_line_rate_of_what_is_no_nic_is_an_error) {
+  const auto laid = lay_over(guest(), *read_overlay_toml("[[device]]\nbdf = \"0000:01:00.0\"\n"
+                                                         "gigabits_per_second = 400.0"));
+  cr_assert(!laid && laid.error().text ==
+                         "the [[device]] at 0000:01:00.0 has gigabits_per_second, and gpu0 there "
+                         "is no NIC",
+            "%s", laid ? "" : laid.error().text.c_str());
+}
+
 Test(overlay, a_mistake_is_an_error_that_names_its_line) {
   for (const auto& [toml, about] : std::vector<std::pair<std::string, std::string>>{
            {"[[switch]]\nnuma = 0", "line 1: a [[switch]] needs 'devices'"},
            {"[[switch]]\ndevices = [\"x\"]", "line 2: 'x' is not a PCI address"},
            {"[[switch]]\ndevices = [\"01:00.0\", \"01:00.0\"]", "0000:01:00.0 is listed twice"},
            {"[[swich]]", "an overlay has no key 'swich'; it has switch, device"},
-           {"[[device]]\nbdf = \"01:00.0\"\nlanes = 0", "line 3: 'lanes' must be from 1 to 64"},
+           {"[[device]]\nbdf = \"01:00.0\"\nlanes = 7",
+            "line 3: 'lanes' must be one of 1, 2, 4, 8, 12, 16, 32"},
+           {"[pcie]\ngt_s = 31.0", "line 2: 'gt_s' must be one of 2.5, 5, 8, 16, 32, 64"},
+           {"[nvlink]\nlinks_to_switch = []", "line 1: [nvlink] needs 'links_to_switch'"},
            {"[[device]]\nnuma = 1", "needs 'bdf'"},
            {"pcie = 3", "[pcie] must be a table"}}) {
     const auto overlay = read_overlay_toml(toml);
