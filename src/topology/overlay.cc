@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "topology/rates.h"
 #include "topology/replay.h"
 
 namespace crosstie {
@@ -29,6 +30,7 @@ class Laying {
   Status invent_switches();
   Result<Bdf> free_address();
   void nest_switches();
+  void assume_switch_speeds();
   bool adjust(uint32_t index, Device& device);
   void set_speed(uint32_t index, Device& device);
   bool closes(const Gap& gap) const;
@@ -195,6 +197,36 @@ void Laying::nest_switches() {
               {.kind = DeviceKind::pci_switch, .parent = switches_[k], .identity = {.bdf = bdf}});
 }
 
+// Of what is told, the widest beneath it, as the builder takes it of emulated bridges.
+void Laying::assume_switch_speeds() {
+  std::map<uint32_t, Device> widest;  // by device of the builder
+  const auto rate = [](const Device& d) {
+    return pcie_bandwidth(d.pcie_speed->value, d.pcie_lanes->value);
+  };
+  for (uint32_t i = 0; i < builder_.size(); i++) {
+    const Device& d = builder_.device(i);
+    if (!is_told(d.pcie_speed) || !is_told(d.pcie_lanes)) continue;
+    for (uint32_t up = d.parent; up != kNoDevice; up = builder_.device(up).parent)
+      if (const auto [at, is_new] = widest.try_emplace(up, d);
+          !is_new && rate(at->second) < rate(d))
+        at->second = d;
+  }
+  for (const uint32_t index : switches_) {
+    const Device& d = builder_.device(index);
+    const auto below = widest.find(index);
+    if ((d.pcie_speed && d.pcie_lanes) || below == widest.end()) continue;
+    const auto [speed, lanes] =
+        std::pair(below->second.pcie_speed->value, below->second.pcie_lanes->value);
+    builder_.gap(
+        index, "the overlay does not tell its PCIe speed and width",
+        fmt::format("{}, as beneath it", pcie_text(d.pcie_speed ? d.pcie_speed->value : speed,
+                                                   d.pcie_lanes ? d.pcie_lanes->value : lanes)),
+        GapAbout::pcie_link);
+    builder_.merge(index, {.pcie_speed = known(speed, Provenance::assumed),
+                           .pcie_lanes = known(lanes, Provenance::assumed)});
+  }
+}
+
 const Overlay::Correction* Laying::correction(const Device& device) const {
   const auto found = std::ranges::find_if(overlay_.corrections, [&](const auto& c) {
     return device.identity.bdf && c.bdf == *device.identity.bdf;
@@ -277,6 +309,7 @@ Result<Overlaid> Laying::run() {
                            {[&](uint32_t index, Device& device) { return adjust(index, device); },
                             [&](const Gap& gap) { return !closes(gap); },
                             {}});
+  assume_switch_speeds();
   link_gpus(seen);
   auto machine = std::move(builder_).build();
   if (!machine) return pass(machine, "the overlay");

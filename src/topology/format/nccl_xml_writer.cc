@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/printable.h"
 #include "topology/format/formats.h"
+#include "topology/rates.h"
 
 namespace crosstie {
 namespace {
@@ -47,6 +48,12 @@ std::string class_text(const Device& d) {
     default:
       return "0x060400";
   }
+}
+
+// Whether it is other than what NCCL assumes where it is not told.
+template <class T>
+bool tells(const Property<T>& property, T assumed_by_nccl) {
+  return is_told(property) || (property && property->value != assumed_by_nccl);
 }
 
 // In the source's words; empty where it used none.
@@ -214,10 +221,11 @@ void MachineWriter::add_pci(xml_node parent, uint32_t i) {
 // NCCL reads what is missing from sysfs; of a device that is not there it must be told something,
 // and it takes these for unknown.
 void MachineWriter::add_pcie_link(xml_node pci, const Device& d) {
-  const bool knows_speed = is_told(d.pcie_speed), knows_lanes = is_told(d.pcie_lanes);
+  const bool knows_speed = tells(d.pcie_speed, kAssumedPcieSpeed);
+  const bool knows_lanes = tells(d.pcie_lanes, kAssumedPcieLanes);
   put(pci, d, "link_speed",
       knows_speed ? fmt::format("{:.1f} GT/s PCIe", d.pcie_speed->value) : "");
-  put(pci, d, "link_width", number(d.pcie_lanes));
+  put(pci, d, "link_width", knows_lanes ? std::to_string(d.pcie_lanes->value) : "");
   if (d.identity.bdf) return;
   if (!knows_speed && !pci.attribute("link_speed")) put(pci, "link_speed", "");
   if (!knows_lanes && !pci.attribute("link_width")) put(pci, "link_width", "0");

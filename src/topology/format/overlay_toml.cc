@@ -6,7 +6,7 @@
 //                                 # also the bdf of another [[switch]]
 //   numa = 0                      # else it is not known
 //   bdf = "0000:f0:00.0"          # else one that is free; no guest sees it
-//   gt_s = 32.0, lanes = 16       # its link towards the CPU, else as in [pcie]
+//   gt_s = 32.0, lanes = 16       # its link towards the CPU, else as in [pcie] or beneath it
 //   [[device]]                    # what the guest sees wrongly, or not at all, of a device
 //   bdf = "0000:05:00.0"
 //   numa = 1                      # of it and of all on its root port

@@ -103,6 +103,29 @@ Test(overlay, an_unknown_speed_stays_assumed_until_it_is_told) {
   cr_assert(has_gap(half.machine, "nic5", "PCIe width"));
 }
 
+Test(overlay, a_switch_of_unknown_speed_is_as_fast_as_what_is_beneath_it) {
+  const Machine machine = usual_plan().build();
+  const std::string toml =
+      "[[switch]]\nbdf = \"0000:f0:00.0\"\ndevices = [\"0000:f1:00.0\"]\n"
+      "[[switch]]\nbdf = \"0000:f1:00.0\"\ndevices = [\"0000:02:00.0\", \"0000:04:00.0\"]";
+  const Machine laid = laid_over(machine, toml);
+  for (const uint8_t bus : {uint8_t{0xf0}, uint8_t{0xf1}}) {
+    const auto made = std::ranges::find(laid.devices(), Bdf{0, bus, 0, 0},
+                                        [](const Device& d) { return d.identity.bdf; });
+    cr_assert(made != laid.devices().end());
+    cr_expect(*made->pcie_speed == (Known<double>{32, Provenance::assumed}));
+    cr_expect(*made->pcie_lanes == (Known<int>{16, Provenance::assumed}));
+    cr_expect(has_gap(laid, made->label, "the overlay does not tell"));
+  }
+  const std::string xml = *nccl_xml_text(single_host(laid));
+  cr_expect(
+      xml.find("f0:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\"") != std::string::npos,
+      "%s", xml.c_str());
+  const Machine told = laid_over(machine, toml + "\n[pcie]\ngt_s = 16.0\nlanes = 8");
+  cr_expect(find(told, "gpu0")->pcie_lanes->value == 16);
+  cr_expect(!has_gap(told, "switch0", "the overlay does not tell"));
+}
+
 Test(overlay, an_unknown_line_rate_is_a_gap_until_it_is_told) {
   Plan plan = usual_plan();
   plan.edit = change("mlx5_0", [](Device& d) { d.line_rate.reset(); });
