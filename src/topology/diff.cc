@@ -72,7 +72,8 @@ class Comparison {
     compare_bundles();
     compare_refusals();
     compare_paths();
-    std::ranges::stable_sort(found_, {}, [](const Found& f) { return f.difference.kind; });
+    std::ranges::stable_sort(
+        found_, {}, [](const Found& f) { return std::pair(f.difference.kind, !f.of_gpu_link); });
     std::vector<Difference> out;
     for (Found& found : found_) out.push_back(std::move(found.difference));
     return out;
@@ -87,6 +88,7 @@ class Comparison {
   struct Found {
     Difference difference;
     std::vector<Cause> causes{};
+    bool of_gpu_link = false;  // as NVLink, which carries more than PCIe
   };
 
   std::span<const Device> devices(size_t side) const { return machines_[side].get().devices(); }
@@ -196,9 +198,7 @@ class Comparison {
   Bundles bundles(size_t side) const {
     Bundles out;
     for (const Link& link : machines_[side].get().links()) {
-      if (devices(side)[link.b].parent == link.a && link.type != LinkType::c2c &&
-          link.type != LinkType::nvlink)
-        continue;
+      if (devices(side)[link.b].parent == link.a && !is_gpu_link(link.type)) continue;
       const uint32_t a = side == 0 ? link.a : pairing_.in_first(link.a);
       const uint32_t b = side == 0 ? link.b : pairing_.in_first(link.b);
       const bool both =
@@ -225,7 +225,8 @@ class Comparison {
                          .what = fmt::format("{} to {}", name(type), devices(0)[b].label),
                          .first = before,
                          .second = after},
-                        {{0, {a, b}}, {1, {pairing_.in_second(a), pairing_.in_second(b)}}}});
+                        {{0, {a, b}}, {1, {pairing_.in_second(a), pairing_.in_second(b)}}},
+                        is_gpu_link(type)});
     }
   }
 

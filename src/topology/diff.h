@@ -8,7 +8,7 @@
 namespace crosstie {
 
 // What matters first comes first: a host, a device or a link that is not there, a link that is
-// slower or down; what lies farther from each other; any other property.
+// slower or down, NVLinks before PCIe; what lies farther from each other; any other property.
 enum class DifferenceKind : uint8_t { host, device, link, path, property };
 template <>
 struct Names<DifferenceKind> {

@@ -147,6 +147,15 @@ Test(diff, what_makes_links_slower_comes_before_other_properties) {
          "property  gpu0: compute_capability: 90 -> 89\n");
 }
 
+Test(diff, lost_nvlinks_come_before_pcie) {
+  Plan worse = usual_plan();
+  worse.edit = change("switch0", [](Device& d) { d.pcie_lanes = known(8, Provenance::file); });
+  worse.nvlinks_of = [](uint32_t gpu) { return gpu == 7 ? 0u : 18u; };
+  const auto got = between(usual_plan(), worse);
+  cr_assert(got.size() == 2 && got[0].device == "gpu7" && got[1].what == "pcie_lanes", "%s",
+            text(got).c_str());
+}
+
 Test(diff, an_idle_gpus_speed_is_no_difference) {
   const auto speed = [](const char* label, double now) {
     return with(label, [now](Device& d) { d.pcie_speed_now = known(now, Provenance::driver); });
