@@ -71,8 +71,8 @@ bool differ(Bandwidth a, Bandwidth b) {
          kRounding * std::max(a.bytes_per_second, b.bytes_per_second);
 }
 
-// RCCL knows the rate of XGMI by the GPU's architecture, which hwloc's files do not tell: what is
-// read again then has no such way.
+// RCCL knows the rate of XGMI by the GPU's architecture, and NCCL makes nothing of it: there is no
+// saying here what will be reckoned with.
 bool tells_no_rate(const Machine& meant, const Path& want) {
   const bool direct = want.type == PathClass::nvl || want.type == PathClass::nvb;
   const auto is_xgmi = [](const Link& link) { return link.type == LinkType::xgmi; };
@@ -111,10 +111,10 @@ Status check_paths(const Machine& meant, const Machine& written, Concerns& conce
       if (x == ends_after.end() || y == ends_after.end())
         return fail(Code::internal, "{} or {} is not in what was written", from, to);
       const Path want = before.between(a, b), have = after.between(x->second, y->second);
-      if (tells_no_rate(meant, want)) continue;
       if (want.type != have.type)
         return fail(Code::internal, "{} to {} is {} in what was written and was meant to be {}",
                     from, to, name(have.type), name(want.type));
+      if (tells_no_rate(meant, want)) continue;
       rates.compare(from, to, nccl_before.between(a, b), nccl_after.between(x->second, y->second));
     }
   if (rates.unlike > 0) concerns.say("{} ({} such paths)", rates.first, rates.unlike);

@@ -89,6 +89,7 @@ class Builder {
   Bundle bundle_to_parent(const Device& device) const;
   std::pair<uint32_t, Property<Bandwidth>> bundle_between(const Ends& ends, const Bundle& bundle);
   Property<Bandwidth> nvlink_rate(uint32_t a, uint32_t b);
+  Property<Bandwidth> xgmi_rate(uint32_t a, uint32_t b);
   std::vector<Link> merge_link_ends();
   std::vector<uint32_t> depth_first() const;
   void put_in_order(const std::vector<uint32_t>& order);

@@ -192,8 +192,28 @@ Property<Bandwidth> Builder::nvlink_rate(uint32_t a, uint32_t b) {
   for (const uint32_t end : {a, b})
     if (const auto& known = devices_[end].compute_capability)
       capability = capability == 0 ? known->value : std::min(capability, known->value);
-  if (capability == 0) gap(a, "its generation of NVLink is not known", "20 GB/s a link");
+  for (const uint32_t end : {a, b})
+    if (capability == 0 && devices_[end].kind == DeviceKind::gpu)
+      gap(end, "its generation of NVLink is not known", "20 GB/s a link");
   return known(nvlink_bandwidth(capability), Provenance::assumed);
+}
+
+// The slower end's; a CPU, which GPUs may have xGMI to as well, takes what they have.
+Property<Bandwidth> Builder::xgmi_rate(uint32_t a, uint32_t b) {
+  std::vector<uint32_t> gpus;
+  Bandwidth rate = kLocal;
+  for (const uint32_t end : {a, b}) {
+    if (devices_[end].kind != DeviceKind::gpu) continue;
+    gpus.push_back(end);
+    const auto gcn = devices_[end].attributes.find("gpu.gcn");
+    const bool is_known = gcn != devices_[end].attributes.end();
+    rate = std::min(rate, xgmi_bandwidth(is_known ? gcn->second : ""));
+  }
+  if (gpus.empty()) return {};
+  for (const uint32_t gpu : gpus)
+    gap(gpu, "the speed of its xgmi is not known",
+        fmt::format("{} a link, as RCCL does", to_text(rate)));
+  return known(rate, Provenance::assumed);
 }
 
 std::pair<uint32_t, Property<Bandwidth>> Builder::bundle_between(const Ends& ends,
@@ -208,9 +228,11 @@ std::pair<uint32_t, Property<Bandwidth>> Builder::bundle_between(const Ends& end
         "the larger", is_gpu_link(type) ? GapAbout::gpu_link : GapAbout::other);
     count = std::max(count, back->second.count);
   }
-  if (bundle.bandwidth || type != LinkType::nvlink) return {count, bundle.bandwidth};
-  auto rate = nvlink_rate(from, to);
-  rate->value.bytes_per_second *= count;
+  if (bundle.bandwidth) return {count, bundle.bandwidth};
+  auto rate = type == LinkType::nvlink ? nvlink_rate(from, to)
+              : type == LinkType::xgmi ? xgmi_rate(from, to)
+                                       : Property<Bandwidth>{};
+  if (rate) rate->value.bytes_per_second *= count;
   return {count, rate};
 }
 

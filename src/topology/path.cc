@@ -50,6 +50,15 @@ int pex_generation(const Device& d, uint64_t level) {
   return family == (0x1000c03010000000 | level << 12) ? 5 : 0;
 }
 
+// NCCL makes nothing of the xGMI in RCCL's files, which tell no rate of it: that is assumed.
+std::vector<Link> links_that_nccl_counts(const Machine& machine) {
+  auto links = machine.links_as_nccl_takes_them();
+  std::erase_if(links, [](const Link& link) {
+    return link.type == LinkType::xgmi && !is_told(link.bandwidth);
+  });
+  return links;
+}
+
 constexpr size_t kNoRow = SIZE_MAX;
 
 bool ends_path(DeviceKind kind) {
@@ -80,7 +89,7 @@ Paths::Paths(const Machine& machine, View view) : machine_(machine) {
   if (view == View::physical)
     add_edges(machine.links());
   else
-    add_edges(machine.links_as_nccl_takes_them());
+    add_edges(links_that_nccl_counts(machine));
   for (uint32_t i = 0; i < node_.size(); i++)
     if (row_[i] != kNoRow && node_[i] == i) search(i);
   cpu_.assign(node_.size(), kNoDevice);

@@ -39,6 +39,13 @@ Bandwidth nvlink_bandwidth(int compute_capability) {
   return gigabytes(20);
 }
 
+Bandwidth xgmi_bandwidth(std::string_view gcn) {
+  if (gcn.starts_with("gfx")) gcn.remove_prefix(3);
+  if (gcn.starts_with("94")) return gigabytes(48);
+  // 910 is what RCCL wrote for 90a when it wrote numbers.
+  return gigabytes(gcn.starts_with("90a") || gcn == "910" ? 36 : 24);
+}
+
 uint32_t most_nvlinks(int compute_capability) {
   if (compute_capability == 0 || compute_capability >= 90) return 18;
   if (compute_capability >= 80) return 12;

@@ -282,6 +282,38 @@ Test(nccl_xml_hosts, hosts_that_share_a_machine_get_hashes_of_their_own) {
   cr_assert(again.hosts[1].machine->count(DeviceKind::gpu) == 8);
 }
 
+// RCCL's files tell of xGMI how many links, and what a GPU is.
+Test(nccl_xml, xgmi_has_the_rate_that_rccl_knows_of_the_slower_gpu) {
+  const auto amd = [](int n, const char* gcn) {
+    return pci(fmt::format("0000:{:02x}:00.0", 0x10 + n), "0x120000",
+               fmt::format("<gpu dev=\"{}\" {}><xgmi target=\"0000:{:02x}:00.0\" count=\"2\" "
+                           "tclass=\"0x120000\"/></gpu>",
+                           n, gcn, 0x11 - n));
+  };
+  for (const auto& [one, other, each] : {std::tuple("gcn=\"906\"", "gcn=\"906\"", 24),
+                                         {"gcn=\"908\"", "gcn=\"908\"", 24},
+                                         {"gcn=\"910\"", "gcn=\"910\"", 36},
+                                         {"gcn=\"gfx90a\"", "gcn=\"gfx90a\"", 36},
+                                         {"gcn=\"942\"", "gcn=\"942\"", 48},
+                                         {"gcn=\"gfx942\"", "gcn=\"gfx942\"", 48},
+                                         {"gcn=\"942\"", "gcn=\"906\"", 24},
+                                         {"gcn=\"942\"", "", 24}}) {
+    const Machine m = read(system_of(cpu(0, amd(0, one)) + cpu(1, amd(1, other))));
+    expect(m, Paths::View::physical, "gpu0", "gpu1", PathClass::nvl, 2 * each);
+    expect(m, Paths::View::nccl, "gpu0", "gpu1", PathClass::sys, 22);
+    cr_assert(find_link(m, "gpu0", "gpu1")->bandwidth->from == Provenance::assumed);
+    for (const char* gpu : {"gpu0", "gpu1"})
+      cr_assert(has_gap(m, gpu, "the speed of its xgmi is not known"));
+    cr_assert(difference(m, read(written(single_host(m)))).empty(), "as it was written");
+  }
+}
+
+Test(nccl_xml, every_gpu_whose_generation_of_nvlink_is_not_known_has_a_gap) {
+  const auto m = read(system_of(cpu(0, gpu(0, nvlink(1, 4), 0) + gpu(1, nvlink(0, 4), 0))));
+  for (const char* gpu : {"gpu0", "gpu1"})
+    cr_assert(has_gap(m, gpu, "its generation of NVLink is not known"));
+}
+
 Test(nccl_xml_kept, what_has_no_property_is_kept_and_written_again) {
   const std::string text = system_of(
       cpu(0,
