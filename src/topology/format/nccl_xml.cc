@@ -104,6 +104,7 @@ class Reader {
   void read_net(const xml_node& net, uint32_t device);
   void read_pcilink(const xml_node& link, uint32_t device);
 
+  void own_up_to_skeleton(const xml_node& pci, uint32_t device);
   Status expect_own_address(const xml_node& pci);
   DeviceKind kind_of(const xml_node& pci);
   Device numa_node(const xml_node& cpu);
@@ -301,6 +302,17 @@ Status Reader::expect_own_address(const xml_node& pci) {
               kind == DeviceKind::gpu ? "GPU" : "NIC", to_text(*bdf), lines_.of(first->second));
 }
 
+// Files written by hand, as those of cloud providers, may tell no more of a device than where it
+// is; NCCL looks at it when it runs.
+void Reader::own_up_to_skeleton(const xml_node& pci, uint32_t device) {
+  const DeviceKind kind = kind_of(pci);
+  if (kind == DeviceKind::gpu && !pci.child("gpu"))
+    builder_.gap(device,
+                 "nothing is told of its NVLinks or xGMI; NCCL asks the driver when it runs");
+  if (kind == DeviceKind::nic && ports_of(pci).empty())
+    builder_.gap(device, "nothing is told of its ports; NCCL asks the driver when it runs");
+}
+
 Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
   if (depth == kDeepest)
     return fail(Code::invalid, "line {}: pci elements nested more than {} deep", lines_.of(pci),
@@ -313,6 +325,7 @@ Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
   const bool is_switch = kind_of(pci) == DeviceKind::pci_switch;
   if (is_switch && !has_class(kind, 0x0604, 16) && !has_class(kind, 0x0801, 16))
     builder_.gap(device, "its class tells neither GPU, NIC nor bridge", "a PCIe switch");
+  own_up_to_skeleton(pci, device);
   const uint32_t container = kind_of(pci) == DeviceKind::nvswitch ? parent : device;
   for (const xml_node& child : pci.children())
     if (const Status read = read_inside_pci(child, device, container, depth); !read) return read;

@@ -314,6 +314,15 @@ Test(nccl_xml, every_gpu_whose_generation_of_nvlink_is_not_known_has_a_gap) {
     cr_assert(has_gap(m, gpu, "its generation of NVLink is not known"));
 }
 
+Test(nccl_xml, of_a_bare_pci_function_it_is_said_that_nothing_is_told) {
+  const auto m = read(system_of(
+      cpu(0, pci("0000:10:00.0", "0x030200", "") + pci("0000:40:00.0", "0x020000", "") + gpu(1) +
+                 pci("0000:41:00.0", "0x020000", net("mlx5_1", "speed=\"400000\"")))));
+  cr_assert(has_gap(m, "gpu0", "nothing is told of its NVLinks"));
+  cr_assert(has_gap(m, "nic0", "nothing is told of its ports"));
+  cr_assert(m.gaps().size() == 2, "the others are told of");
+}
+
 Test(nccl_xml_kept, what_has_no_property_is_kept_and_written_again) {
   const std::string text = system_of(
       cpu(0,
