@@ -33,6 +33,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/json_reader.cc \
   src/topology/format/json_values.cc src/topology/format/json_values.h \
   src/topology/format/machine_toml.cc \
+  src/topology/format/mark.h \
   src/topology/format/matrix.cc \
   src/topology/format/nccl_xml.cc \
   src/topology/format/nccl_xml_numbers.cc src/topology/format/nccl_xml_numbers.h \

@@ -61,6 +61,11 @@ std::vector<Link> links_that_nccl_counts(const Machine& machine) {
 
 constexpr size_t kNoRow = SIZE_MAX;
 
+// Of two in a row what fits through; of equals that which is known the worst.
+Known<Bandwidth> narrower(const Known<Bandwidth>& a, const Known<Bandwidth>& b) {
+  return std::tie(b.value, b.from) < std::tie(a.value, a.from) ? b : a;
+}
+
 bool ends_path(DeviceKind kind) {
   return kind == DeviceKind::numa || kind == DeviceKind::gpu || kind == DeviceKind::port ||
          kind == DeviceKind::nvswitch;
@@ -102,7 +107,7 @@ Paths::Paths(const Machine& machine, View view) : machine_(machine) {
 
 void Paths::give_nodes() {
   uint32_t nvswitch = kNoDevice;
-  through_.assign(machine_.devices().size(), kLocal);
+  through_.assign(machine_.devices().size(), {kLocal, Provenance::assumed});
   for (uint32_t i = 0; i < machine_.devices().size(); i++) {
     if (kind(i) == DeviceKind::nvswitch && nvswitch == kNoDevice) nvswitch = i;
     node_.push_back(kind(i) == DeviceKind::nvswitch ? nvswitch : i);
@@ -143,7 +148,7 @@ void Paths::fuse_idle_switches() {
         kind(i) != DeviceKind::pci_switch || kind(above) != DeviceKind::pci_switch)
       continue;
     node_[i] = node_[above];
-    through_[i] = std::min(through_[above], link.bandwidth->value);
+    through_[i] = narrower(through_[above], *link.bandwidth);
   }
 }
 
@@ -170,10 +175,12 @@ void Paths::add_edges(std::span<const Link> links) {
   edges_.resize(node_.size());
   std::map<std::tuple<uint32_t, uint32_t, LinkType>, size_t> places;
   // The links of a GPU to all NVSwitches are one.
-  const auto add = [&](uint32_t from, uint32_t to, LinkType type, Bandwidth bandwidth) {
+  const auto add = [&](uint32_t from, uint32_t to, LinkType type, const Known<Bandwidth>& rate) {
     const auto [place, is_new] = places.emplace(std::tuple(from, to, type), edges_[from].size());
-    if (is_new) edges_[from].push_back({to, type, {}});
-    edges_[from][place->second].bandwidth.bytes_per_second += bandwidth.bytes_per_second;
+    if (is_new) return edges_[from].push_back({to, type, rate});
+    Known<Bandwidth>& whole = edges_[from][place->second].rate;
+    whole.value.bytes_per_second += rate.value.bytes_per_second;
+    whole.from = std::min(whole.from, rate.from);
   };
   for (const Link& link : links) {
     if (!link.bandwidth) continue;
@@ -182,12 +189,12 @@ void Paths::add_edges(std::span<const Link> links) {
     const bool bare =
         link.type == LinkType::local && joins(link, DeviceKind::numa, DeviceKind::nic);
     const LinkType type = bare ? LinkType::pci : link.type;
-    const Bandwidth bandwidth = std::min(link.bandwidth->value, through_[link.a]);
-    add(node_[link.a], node_[link.b], type, bandwidth);
-    add(node_[link.b], node_[link.a], type, bandwidth);
+    const Known<Bandwidth> rate = narrower(*link.bandwidth, through_[link.a]);
+    add(node_[link.a], node_[link.b], type, rate);
+    add(node_[link.b], node_[link.a], type, rate);
   }
   for (uint32_t i = 0; i < edges_.size(); i++) {
-    std::ranges::stable_sort(edges_[i], std::greater(), &Edge::bandwidth);
+    std::ranges::stable_sort(edges_[i], std::greater(), [](const Edge& e) { return e.rate.value; });
     const uint32_t parent = machine_.devices()[i].parent;
     if (parent == kNoDevice) continue;
     const uint32_t above = node_[parent];
@@ -217,15 +224,16 @@ void Paths::search(uint32_t base) {
 bool Paths::extend(uint32_t base, uint32_t node, const Edge& edge) {
   const Cell& so_far = cell(node, base);
   Cell& longer = cell(edge.to, base);
-  const Bandwidth bandwidth = std::min(so_far.path.bandwidth, edge.bandwidth);
+  const Known<Bandwidth> rate = narrower(so_far.path.rate(), edge.rate);
   // A GPU hands on only from one GPU to another, by NVLink, and once.
   const bool hands_on =
       edge.type == LinkType::nvlink && kind(edge.to) == DeviceKind::gpu && so_far.path.hops <= 1;
   if (node != base && kind(node) == DeviceKind::gpu && !hands_on) return false;
   const bool is_new = longer.next == kNoDevice;
-  if (!(is_new || longer.path.hops > so_far.path.hops) || longer.path.bandwidth >= bandwidth)
+  if (!(is_new || longer.path.hops > so_far.path.hops) || longer.path.bandwidth >= rate.value)
     return false;
-  longer = {{class_of(so_far, node, edge), bandwidth, so_far.path.hops + 1}, node, kNoDevice};
+  longer = {
+      {class_of(so_far, node, edge), rate.value, so_far.path.hops + 1, rate.from}, node, kNoDevice};
   return true;
 }
 
@@ -268,8 +276,8 @@ void Paths::go_by_way_of(uint32_t via, uint32_t from, uint32_t to) {
   const Path first = path(from, via), second = path(via, to);
   Cell& whole = cell(from, to);
   whole.via = via;
-  whole.path = {std::max(first.type, second.type), std::min(first.bandwidth, second.bandwidth),
-                first.hops + second.hops};
+  const Known<Bandwidth> rate = narrower(first.rate(), second.rate());
+  whole.path = {std::max(first.type, second.type), rate.value, first.hops + second.hops, rate.from};
   if (kind(via) == DeviceKind::gpu) whole.path.type = PathClass::pxn;
 }
 

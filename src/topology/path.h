@@ -21,8 +21,10 @@ struct Names<PathClass> {
 
 struct Path {
   PathClass type = PathClass::dis;
-  Bandwidth bandwidth{};  // of its narrowest link, one way
-  uint32_t hops = 0;      // links
+  Bandwidth bandwidth{};                  // of its narrowest link, one way
+  uint32_t hops = 0;                      // links
+  Provenance from = Provenance::assumed;  // how the bandwidth is known
+  Known<Bandwidth> rate() const { return {bandwidth, from}; }
   bool operator==(const Path&) const = default;
 };
 
@@ -55,7 +57,7 @@ class Paths {
   struct Edge {
     uint32_t to = 0;
     LinkType type = LinkType::pci;
-    Bandwidth bandwidth{};
+    Known<Bandwidth> rate{};
   };
 
   Cell& cell(uint32_t from, uint32_t to) { return cells_[row_[to] * node_.size() + node_[from]]; }
@@ -95,10 +97,11 @@ class Paths {
 
   const Machine& machine_;
   std::vector<uint32_t> numas_, gpus_, ports_;
-  std::vector<uint32_t> cpu_;       // by device, of a GPU: the NUMA node nearest to it
-  std::vector<uint32_t> node_;      // by device: itself, or the first NVSwitch for all NVSwitches
-  std::vector<Bandwidth> through_;  // by device: what fits through the idle switches fused with it
-  std::vector<size_t> row_;         // by device that paths end at, into cells_; else kNoRow
+  std::vector<uint32_t> cpu_;   // by device, of a GPU: the NUMA node nearest to it
+  std::vector<uint32_t> node_;  // by device: itself, or the first NVSwitch for all NVSwitches
+  // By device: what fits through the idle switches fused with it.
+  std::vector<Known<Bandwidth>> through_;
+  std::vector<size_t> row_;               // by device that paths end at, into cells_; else kNoRow
   std::vector<std::vector<Edge>> edges_;  // by node
   std::vector<Cell> cells_;
 };

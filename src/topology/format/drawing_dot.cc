@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/printable.h"
+#include "topology/format/mark.h"
 
 namespace crosstie::dot {
 namespace {

@@ -16,13 +16,6 @@ std::string quoted(std::string_view text);
 std::string bold(std::string_view text);
 std::string small(std::string_view text);
 
-// The marks of what is assumed: of text, and of the line that bears it.
-inline constexpr std::string_view kAssumedMark = "~";
-template <class T>
-std::string_view mark(const Known<T>& known) {
-  return known.from == Provenance::assumed ? kAssumedMark : "";
-}
-
 struct Colour {
   std::string_view fill;
   std::string_view ink;  // of text on it

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <set>
 
+#include "topology/format/mark.h"
 #include "topology/rates.h"
 
 namespace crosstie {
@@ -42,7 +43,7 @@ std::string_view type_text(LinkType type) {
 
 std::string rate_text(const Property<Bandwidth>& rate) {
   if (!rate) return "speed unknown";
-  return fmt::format("{}{}", dot::mark(*rate), to_text(rate->value));
+  return fmt::format("{}{}", mark(*rate), to_text(rate->value));
 }
 
 // Links that are drawn as one.
@@ -277,7 +278,7 @@ std::string line_look(const Machine& machine, const Link& link) {
   if (disbelieved)
     text = fmt::format("{}, told {}", rate_text(link.bandwidth), text);
   else if (assumed)
-    text.insert(0, dot::kAssumedMark);
+    text.insert(0, kAssumedMark);
   return line_look(link.type, text, assumed);
 }
 
@@ -309,7 +310,7 @@ void draw_cpu_links(dot::Writer& out, const DrawnNodes& nodes, uint32_t host) {
       least == most ? to_text(most) : fmt::format("{} to {}", to_text(least), to_text(most));
   out.box(id,
           fmt::format("{}<BR/>{}", bold("between CPUs"),
-                      small((assumed ? std::string(dot::kAssumedMark) : "") + range)),
+                      small((assumed ? std::string(kAssumedMark) : "") + range)),
           "white", " color=\"transparent\"");
   for (const uint32_t numa : ends | std::views::reverse)
     out.line(

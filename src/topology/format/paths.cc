@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The path from every GPU to every other and to every port: NCCL's class, the rate of its narrowest
-// link, what it leads over; and what NCCL takes instead, where that is another.
+// link, marked with "~" where it is assumed, what it leads over; and what NCCL takes instead, where
+// that is another.
 #include <algorithm>
 
 #include "base/printable.h"
 #include "topology/format/formats.h"
+#include "topology/format/mark.h"
 #include "topology/path.h"
 
 namespace crosstie {
 namespace {
 
+// What stays within a device has no link whose rate there were.
 std::string rate_text(const Path& path) {
-  return fmt::format("{} {}", name(path.type), to_text(path.bandwidth));
+  if (path.type == PathClass::loc) return std::string(name(path.type));
+  return fmt::format("{} {}{}", name(path.type), mark(path.rate()), to_text(path.bandwidth));
 }
 
 std::string route_text(const Machine& machine, const Paths& paths, uint32_t from, uint32_t to) {
@@ -68,6 +72,7 @@ std::string paths_text(const Topology& topology) {
     told.push_back(machine);
     out += printable(host.name) + ":\n" + PathTable(*machine).text();
   }
+  if (out.find(kAssumedMark) != out.npos) out += kAssumedLegend;
   return out;
 }
 

@@ -9,17 +9,13 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "topology/format/formats.h"
+#include "topology/format/mark.h"
 #include "topology/rails.h"
 
 namespace crosstie {
 namespace {
 
 constexpr size_t kMostNamed = 4;  // of the devices of one gap
-
-template <class T>
-std::string marked(const Known<T>& known, const std::string& text) {
-  return (known.from == Provenance::assumed ? "~" : "") + text;
-}
 
 class Tree {
  public:
@@ -69,7 +65,8 @@ class Tree {
   }
 
   static std::string rate(const Link& link) {
-    return link.bandwidth ? marked(*link.bandwidth, to_text(link.bandwidth->value)) : "?";
+    if (!link.bandwidth) return "?";
+    return fmt::format("{}{}", mark(*link.bandwidth), to_text(link.bandwidth->value));
   }
 
   const Link* link_to_parent(uint32_t i) const {
@@ -175,7 +172,7 @@ std::string tree_text(const Topology& topology) {
     out += Tree(*host.machine).text() + gaps_text(host.machine->gaps());
   }
   out += cluster_text(topology);
-  if (out.find('~') != std::string::npos) out += "~ assumed from the kind of link\n";
+  if (out.find(kAssumedMark) != out.npos) out += kAssumedLegend;
   return out;
 }
 

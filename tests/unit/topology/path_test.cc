@@ -127,6 +127,38 @@ Test(path, a_nic_of_the_cpu_to_which_a_gpu_has_c2c_is_p2c) {
     expect(machine, view, {kGpu, 0}, {kPort, 0}, PathClass::p2c, 48, 3);
 }
 
+// As long as nothing that is told is narrower.
+Test(path, a_rate_is_assumed_where_that_of_the_narrowest_link_is) {
+  const auto from = [](const Machine& m, size_t port) {
+    return Paths(m, kPhysical).between(nth(m, kGpu, 0), nth(m, kPort, port)).from;
+  };
+  // Of which its PCIe link is not told.
+  const auto odd_nic = [](int megabits) {
+    return fmt::format(
+        "<pci busid=\"0000:50:00.0\" class=\"0x020700\"><nic><net name=\"odd\" speed=\"{}\" "
+        "port=\"1\"/></nic></pci>",
+        megabits);
+  };
+  const Machine m = xml(cpu(0, "GenuineIntel", gpu(0) + nic(0) + odd_nic(400'000)) +
+                        cpu(1, "GenuineIntel", nic(1)));
+  cr_assert(from(m, 0) == Provenance::file);
+  cr_assert(from(m, 1) == Provenance::assumed, "8 GT/s x16, of the NIC");
+  cr_assert(from(m, 2) == Provenance::assumed, "between the CPUs");
+  const Machine told = xml(cpu(0, "GenuineIntel", gpu(0) + odd_nic(10'000)));
+  cr_assert(from(told, 0) == Provenance::file, "its port is slower than what is assumed");
+}
+
+// A bridge of which nothing is told, above the only one beneath it, is part of one switch.
+Test(path, a_rate_is_assumed_where_that_of_an_idle_switch_is) {
+  const Machine m = xml(cpu(0, "GenuineIntel",
+                            "<pci busid=\"0000:70:00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s "
+                            "PCIe\" link_width=\"16\"><pci busid=\"0000:71:00.0\" "
+                            "class=\"0x060400\">" +
+                                gpu(0) + "</pci>" + nic(0) + "</pci>"));
+  const Path path = Paths(m, kPhysical).between(nth(m, kGpu, 0), nth(m, kPort, 0));
+  cr_assert(path.type == PathClass::pix && path.from == Provenance::assumed);
+}
+
 // On every machine built in: a route is as long and as narrow as its path says.
 Test(path, routes_are_what_paths_say) {
   for (const KnownMachine& one : known_machines()) {
