@@ -17,23 +17,32 @@
 namespace crosstie::tools {
 namespace {
 
+using Text = Result<std::string>;
+
+Text nccl_xml(const Topology& topology, const Log& log) {
+  auto written = write_nccl_xml(topology);
+  if (!written) return pass(written);
+  if (!written->left_out.empty()) log.warn("{}", written->left_out);
+  return std::move(written->text);
+}
+
 struct Format {
   std::string_view name;
   std::string_view suffix;
-  Result<std::string> (*text)(const Topology&);
+  Text (*text)(const Topology&, const Log&);
   bool any_size = false;  // does without paths where a host is too large for them
 };
 constexpr std::array kFormats = {
-    Format{"tree", ".txt", [](const Topology& t) -> Result<std::string> { return tree_text(t); },
+    Format{"tree", ".txt", [](const Topology& t, const Log&) -> Text { return tree_text(t); },
            true},
-    Format{"matrix", "", [](const Topology& t) -> Result<std::string> { return matrix_text(t); }},
-    Format{"paths", "", [](const Topology& t) -> Result<std::string> { return paths_text(t); }},
-    Format{"json", ".json", [](const Topology& t) -> Result<std::string> { return json_text(t); },
+    Format{"matrix", "", [](const Topology& t, const Log&) -> Text { return matrix_text(t); }},
+    Format{"paths", "", [](const Topology& t, const Log&) -> Text { return paths_text(t); }},
+    Format{"json", ".json", [](const Topology& t, const Log&) -> Text { return json_text(t); },
            true},
-    Format{"nccl-xml", ".xml", nccl_xml_text, true},
-    Format{"dot", ".dot", [](const Topology& t) -> Result<std::string> { return dot_text(t); }},
-    Format{"svg", ".svg", [](const Topology& t) { return drawing(t, Picture::svg); }},
-    Format{"png", ".png", [](const Topology& t) { return drawing(t, Picture::png); }},
+    Format{"nccl-xml", ".xml", nccl_xml, true},
+    Format{"dot", ".dot", [](const Topology& t, const Log&) -> Text { return dot_text(t); }},
+    Format{"svg", ".svg", [](const Topology& t, const Log&) { return drawing(t, Picture::svg); }},
+    Format{"png", ".png", [](const Topology& t, const Log&) { return drawing(t, Picture::png); }},
 };
 
 struct TopoOptions {
@@ -98,7 +107,7 @@ int run_topo(const TopoOptions& options, const Session& session) {
   const auto topology = (*format)->any_size ? look_at_any_size(options.inputs, session)
                                             : look(options.inputs, session);
   if (!topology) return could_not_look(session, topology.error());
-  const auto text = (*format)->text(*topology);
+  const auto text = (*format)->text(*topology, session.log);
   if (!text) return could_not_look(session, text.error());
   return deliver(session, options.output, *text, kClean);
 }

@@ -161,6 +161,7 @@ Result<std::string> checked_xml(const Machine& machine, Concerns& concerns) {
   if (!written) return pass(written);
   if (const Status same = check_paths(machine, *written->again.hosts[0].machine, concerns); !same)
     return pass(same);
+  if (!written->left_out.empty()) concerns.say("{}", written->left_out);
   for (const Gap& gap : machine.gaps())
     if (weighs(machine, gap)) concerns.say("{}: {}", gap.device, gap.text());
   check_nearness(machine, concerns);

@@ -23,7 +23,8 @@ Result<Topology> read_nccl_xml(std::string_view text, const std::string& source)
 // to be invented or left out is said in a comment.
 struct NcclXml {
   std::string text;
-  Topology again;  // as it is read from there
+  Topology again;        // as it is read from there
+  std::string left_out;  // one line for people; empty: nothing is
 };
 Result<NcclXml> write_nccl_xml(const Topology& topology);
 Result<std::string> nccl_xml_text(const Topology& topology);

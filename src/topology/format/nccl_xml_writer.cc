@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "topology/format/formats.h"
 #include "topology/rates.h"
 
@@ -26,6 +27,8 @@ constexpr size_t kMostElements = 255;
 constexpr size_t kMostAttributes = 16;
 constexpr size_t kMostChildren = 128;
 constexpr size_t kMostText = 253;
+
+constexpr size_t kMostNamed = 4;  // on the line of what is left out
 
 constexpr std::string_view kNvswitchClass = "0x068000";
 constexpr std::string_view kCpuClass = "0x068001";
@@ -187,8 +190,7 @@ void MachineWriter::add_children(xml_node node, uint32_t i) {
   for (const uint32_t child : children_[i]) {
     const Device& d = device(child);
     if (is_partition(child))
-      leave_out(
-          fmt::format("{}, a partition of {}, which stands for it", d.label, device(i).label));
+      leave_out(fmt::format("{} (a partition of {})", d.label, device(i).label));
     else if (d.kind == DeviceKind::nic && !d.pcie_speed)
       add_nic(node, child);
     else if (d.kind != DeviceKind::port)
@@ -440,14 +442,19 @@ bool is_for_rccl(const Topology& topology) {
   return false;
 }
 
+std::string left_out_text(const Notes& notes, size_t most_named) {
+  if (notes.left_out.empty()) return {};
+  return fmt::format("left out, as NCCL's XML has no words for it: {}",
+                     some_of(notes.left_out, most_named));
+}
+
 std::string comment(const Notes& notes) {
   std::string out;
   if (!notes.invented.empty())
     out += fmt::format("Bus ids that nobody told and that are invented here: {}.\n",
                        fmt::join(notes.invented, ", "));
   if (!notes.left_out.empty())
-    out += fmt::format("Left out, as NCCL's XML has no words for it: {}.\n",
-                       fmt::join(notes.left_out, ", "));
+    out += fmt::format("{}.\n", left_out_text(notes, notes.left_out.size()));
   if (out.empty()) return out;
   std::ranges::replace_if(
       out, [](char c) { return c != '\n' && (c < ' ' || c > '~' || c == '-' || c == '>'); }, '_');
@@ -482,7 +489,7 @@ Result<NcclXml> write_nccl_xml(const Topology& topology) {
   auto again = read_nccl_xml(text, "what would be written");
   if (!again)
     return fail(Code::unsupported, "cannot be written as NCCL's XML: {}", again.error().text);
-  return NcclXml{std::move(text), std::move(*again)};
+  return NcclXml{std::move(text), std::move(*again), printable(left_out_text(notes, kMostNamed))};
 }
 
 Result<std::string> nccl_xml_text(const Topology& topology) {
