@@ -16,6 +16,10 @@ Result<Driver<Cuda>> open_cuda() {
                            .and_then(find(*library, "cuDeviceGetName", cuda.name))
                            .and_then(find(*library, "cuDeviceGetAttribute", cuda.attribute));
   if (!found) return pass(found, "libcuda.so.1");
+  // Since CUDA 11.4; it alone tells the UUID of a MIG instance.
+  decltype(cuda.uuid) newer = nullptr;
+  find_optional(*library, "cuDeviceGetUuid_v2", newer);
+  if (newer != nullptr) cuda.uuid = newer;
   if (const CudaResult result = cuda.init(0); result != kCudaSuccess)
     return fail(Code::missing, "cuInit: CUDA error {}", static_cast<int>(result));
   int version = 0;  // 1000 * major + 10 * minor

@@ -16,11 +16,13 @@ Device describe(const Cuda& cuda, CudaDevice handle) {
   Text text{};
   if (cuda.pci_bus_id(text.data(), text.size(), handle) == kCudaSuccess)
     if (const auto bdf = parse_bdf(text.data()); bdf && *bdf != Bdf{}) gpu.identity.bdf = *bdf;
-  if (CudaUuid uuid{}; cuda.uuid(&uuid, handle) == kCudaSuccess)
-    gpu.identity.uuid = "GPU-" + uuid_text(uuid.bytes);
   text = {};
   if (cuda.name(text.data(), text.size(), handle) == kCudaSuccess)
     gpu.model = known(std::string(text.data()), kDriver);
+  // As NVML writes it. An instance of MIG is told by its name, as "NVIDIA H200 MIG 1g.18gb".
+  const bool is_mig = gpu.model && gpu.model->value.find(" MIG ") != std::string::npos;
+  if (CudaUuid uuid{}; cuda.uuid(&uuid, handle) == kCudaSuccess)
+    gpu.identity.uuid = (is_mig ? "MIG-" : "GPU-") + uuid_text(uuid.bytes);
   int major = 0, minor = 0;
   if (cuda.attribute(&major, kCudaCapabilityMajor, handle) == kCudaSuccess &&
       cuda.attribute(&minor, kCudaCapabilityMinor, handle) == kCudaSuccess)

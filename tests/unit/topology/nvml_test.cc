@@ -267,7 +267,10 @@ Test(nvml, gpus_without_an_address_stay_apart_by_their_uuids) {
   cr_assert(find(m, "gpu1")->identity.uuid == "GPU-1");
 }
 
-Test(cuda, tells_gpus_where_there_is_no_nvml) {
+namespace {
+
+// Two devices, of which the second does not answer.
+Cuda fake_cuda() {
   Cuda cuda;
   cuda.device_count = [](int* count) { return *count = 2, kCudaSuccess; };
   cuda.device = [](CudaDevice* device, int ordinal) {
@@ -287,11 +290,30 @@ Test(cuda, tells_gpus_where_there_is_no_nvml) {
   cuda.attribute = [](int* value, CudaAttribute attribute, CudaDevice) {
     return *value = attribute == kCudaCapabilityMajor ? 9 : 0, kCudaSuccess;
   };
+  return cuda;
+}
+
+Machine look(const Cuda& cuda) {
   Builder builder("here", "test");
   probe::see_cuda_gpus(builder, cuda);
-  const Machine m = built(std::move(builder));
+  return built(std::move(builder));
+}
+
+}  // namespace
+
+Test(cuda, tells_gpus_where_there_is_no_nvml) {
+  const Machine m = look(fake_cuda());
   const Device& gpu = *find(m, "gpu0");
   cr_assert(gpu.identity.bdf == (Bdf{0, 0x1b, 1, 0}) && gpu.compute_capability->value == 90);
   cr_assert(gpu.identity.uuid == "GPU-1f1f1f1f-1f1f-1f1f-1f1f-1f1f1f1f1f1f");
   cr_assert(has_gap(m, "CUDA device 1", "error 101"));
+}
+
+Test(cuda, an_instance_of_mig_has_a_uuid_of_its_own_kind) {
+  Cuda cuda = fake_cuda();
+  cuda.name = [](char* text, int bytes, CudaDevice) {
+    return std::snprintf(text, static_cast<size_t>(bytes), "NVIDIA H200 MIG 1g.18gb"), kCudaSuccess;
+  };
+  const Machine m = look(cuda);
+  cr_assert(find(m, "gpu0")->identity.uuid == "MIG-1f1f1f1f-1f1f-1f1f-1f1f-1f1f1f1f1f1f");
 }
