@@ -19,7 +19,8 @@ Result<Nvml> find_functions(const Library& library) {
           .and_then(find(library, "nvmlDeviceGetName", n.name))
           .and_then(find(library, "nvmlDeviceGetCudaComputeCapability", n.compute_capability))
           .and_then(find(library, "nvmlDeviceGetNvLinkState", n.nvlink_state))
-          .and_then(find(library, "nvmlDeviceGetNvLinkRemotePciInfo_v2", n.nvlink_remote));
+          .and_then(find(library, "nvmlDeviceGetNvLinkRemotePciInfo_v2", n.nvlink_remote))
+          .and_then(find(library, "nvmlDeviceGetNvLinkCapability", n.nvlink_capability));
   if (!found) return pass(found);
   find_optional(library, "nvmlDeviceGetNvLinkVersion", n.nvlink_version);
   find_optional(library, "nvmlDeviceGetNvLinkRemoteDeviceType", n.nvlink_remote_type);

@@ -29,6 +29,9 @@ enum NvmlRemote : int {
   kNvmlRemoteUnknown = 255,
 };
 
+// nvmlNvLinkCapability_t.
+enum NvmlLinkCapability : int { kNvmlLinkP2p = 0 };
+
 enum NvmlP2pIndex : int { kNvmlP2pRead = 0, kNvmlP2pWrite = 1 };
 // nvmlGpuP2PStatus_t.
 enum NvmlP2pStatus : int {
@@ -93,6 +96,8 @@ struct Nvml {
   NvmlReturn (*compute_capability)(NvmlDevice device, int* major, int* minor) = nullptr;
   NvmlReturn (*nvlink_state)(NvmlDevice device, unsigned link, NvmlEnable* state) = nullptr;
   NvmlReturn (*nvlink_remote)(NvmlDevice device, unsigned link, NvmlPciInfo* info) = nullptr;
+  NvmlReturn (*nvlink_capability)(NvmlDevice device, unsigned link, NvmlLinkCapability capability,
+                                  unsigned* has) = nullptr;
 
   // Null where the driver is too old for them.
   NvmlReturn (*nvlink_version)(NvmlDevice device, unsigned link, unsigned* version) = nullptr;

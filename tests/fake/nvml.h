@@ -55,6 +55,9 @@ inline Nvml nvml() {
     nvml_address(info, 0xfe, link % 2);
     return kNvmlSuccess;
   };
+  n.nvlink_capability = [](NvmlDevice, unsigned, NvmlLinkCapability, unsigned* has) {
+    return *has = 1, kNvmlSuccess;
+  };
   return n;
 }
 

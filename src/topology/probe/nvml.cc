@@ -58,6 +58,7 @@ class NvidiaGpus {
   Device describe(NvmlDevice handle) const;
   void place(const Gpu& gpu);
   void see_nvlinks(const Gpu& gpu);
+  bool carries_peers(const Gpu& gpu, unsigned link) const;
   void note_version(const Gpu& gpu, unsigned link);
   NvmlRemote remote_type(const Gpu& gpu, unsigned link) const;
   void link_out(const Gpu& gpu, NvmlRemote type, const NvmlPciInfo& remote, uint32_t count);
@@ -147,13 +148,21 @@ void NvidiaGpus::place(const Gpu& gpu) {
                fmt::format("node {}, as NVML tells", number), GapAbout::numa_node);
 }
 
-// GPUs answer for links that they do not have; only those that are up count.
+// GPUs answer for links that they do not have; only those that are up count, and of these, as for
+// NCCL, those that carry peer-to-peer traffic. That is asked first, as NCCL does: it may train the
+// link.
 void NvidiaGpus::see_nvlinks(const Gpu& gpu) {
   std::map<std::pair<NvmlRemote, Bdf>, std::pair<NvmlPciInfo, uint32_t>> ends;
+  uint32_t without_peers = 0;
   for (unsigned link = 0; link < kNvmlMostLinks; link++) {
+    const bool carries = carries_peers(gpu, link);
     NvmlEnable state = kNvmlDisabled;
     if (nvml_.nvlink_state(gpu.handle, link, &state) != kNvmlSuccess || state != kNvmlEnabled)
       continue;
+    if (!carries) {
+      without_peers++;
+      continue;
+    }
     note_version(gpu, link);
     NvmlPciInfo remote{};
     const NvmlReturn result = nvml_.nvlink_remote(gpu.handle, link, &remote);
@@ -168,6 +177,17 @@ void NvidiaGpus::see_nvlinks(const Gpu& gpu) {
     count++;
   }
   for (const auto& [key, end] : ends) link_out(gpu, key.first, end.first, end.second);
+  if (without_peers > 0)
+    builder_.gap(gpu.index,
+                 fmt::format("{} of its NVLinks are up, but carry no peer-to-peer traffic; NCCL "
+                             "leaves them out",
+                             without_peers),
+                 "no such links", GapAbout::gpu_link);
+}
+
+bool NvidiaGpus::carries_peers(const Gpu& gpu, unsigned link) const {
+  unsigned has = 0;
+  return nvml_.nvlink_capability(gpu.handle, link, kNvmlLinkP2p, &has) == kNvmlSuccess && has != 0;
 }
 
 void NvidiaGpus::note_version(const Gpu& gpu, unsigned link) {

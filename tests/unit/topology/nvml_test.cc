@@ -6,6 +6,7 @@
 
 #include "../../fake/nvml.h"
 #include "machines.h"
+#include "topology/check.h"
 #include "topology/path.h"
 #include "topology/probe/seeing.h"
 
@@ -45,6 +46,11 @@ uint32_t index_of(const Machine& machine, std::string_view label) {
 bool has_gap_about(const Machine& machine, std::string_view about) {
   return std::ranges::any_of(
       machine.gaps(), [&](const Gap& gap) { return gap.missing.find(about) != std::string::npos; });
+}
+
+size_t findings(const Machine& machine, std::string_view name) {
+  const auto all = check(single_host(machine));
+  return static_cast<size_t>(std::ranges::count(all, name, &Finding::check));
 }
 
 NvmlReturn completed(NvmlDevice, NvmlFabricInfo* info) {
@@ -92,6 +98,20 @@ Test(nvml, of_links_that_answer_only_those_that_are_up_count) {
   const Machine m = look(n);
   cr_assert(nvlinks(m) == 36, "%u", nvlinks(m));  // 18 a GPU of 36 that answer
   cr_assert(find(m, "gpu0")->nvlink_version->value == "4.0");
+}
+
+Test(nvml, links_that_carry_no_peer_to_peer_traffic_are_left_out_as_nccl_does_and_found_by_check) {
+  Nvml n = fake::nvml();
+  n.nvlink_capability = [](NvmlDevice device, unsigned link, NvmlLinkCapability, unsigned* has) {
+    *has = link >= 4;
+    return fake::nvml_index(device) == 1 && link == 5 ? kNvmlNotSupported : kNvmlSuccess;
+  };
+  const Machine m = look(n);
+  cr_assert(nvlinks(m) == 14 + 13, "%u", nvlinks(m));
+  cr_assert(has_gap(m, "gpu0", "4 of its NVLinks are up, but carry no peer-to-peer"));
+  cr_assert(has_gap(m, "gpu1", "5 of its NVLinks are up, but carry no peer-to-peer"));
+  cr_assert(findings(m, "link-unsure") == 2);
+  cr_assert(findings(look(fake::nvml()), "link-unsure") == 0);
 }
 
 Test(nvml, the_other_end_of_a_link_is_what_nvml_says_it_is) {
