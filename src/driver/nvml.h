@@ -70,7 +70,8 @@ struct NvmlFabricInfo {
   NvmlReturn status;  // of the registration, once it is completed
   unsigned clique;
   unsigned char state;
-  unsigned health;  // fields of two bits, each 0 not told, 1 ill, 2 well
+  unsigned health;  // four fields of two bits, each 0 not told, 1 ill, 2 well; then one of four
+                    // bits: what is set up wrongly, 0 not told, 1 nothing
 };
 static_assert(sizeof(NvmlFabricInfo) == 36);
 inline constexpr unsigned kNvmlFabricInfoVersion = sizeof(NvmlFabricInfo) | 2 << 24;

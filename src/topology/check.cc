@@ -71,6 +71,21 @@ void check_numa(Suspect& suspect, const Gap& gap, uint32_t i) {
                "assumed: " + (gap.assumed.empty() ? "nothing" : gap.assumed), kGiveNuma);
 }
 
+// A gap about a device that is a finding as it stands.
+struct Doubt {
+  GapAbout about;
+  const char *check, *what, *advice;
+};
+constexpr std::array<Doubt, 3> kDoubts = {{
+    {GapAbout::gpu_link, "link-unsure", "its NVLink, C2C or xGMI links are in doubt",
+     "compare with `nvidia-smi nvlink -s`; of a GPU for which its file lists no NVLinks NCCL asks "
+     "the driver"},
+    {GapAbout::placement, "place-unsure", "its place in the host is in doubt",
+     "list it once, where it is wired"},
+    {GapAbout::fabric, "fabric-unsure", "its NVLink fabric is in doubt",
+     "see Fabric in `nvidia-smi -q`, and the log of the fabric manager or of IMEX"},
+}};
+
 // Gaps about PCIe links and line rates are found from the devices themselves.
 void check_gaps(Suspect& suspect) {
   std::map<std::string_view, uint32_t> by_label;
@@ -81,14 +96,9 @@ void check_gaps(Suspect& suspect) {
     if (device == by_label.end()) continue;
     const uint32_t i = device->second;
     if (gap.about == GapAbout::numa_node) check_numa(suspect, gap, i);
-    if (gap.about == GapAbout::gpu_link)
-      suspect.find(Severity::warning, "link-unsure", {i},
-                   "its NVLink, C2C or xGMI links are in doubt", gap.text(),
-                   "compare with `nvidia-smi nvlink -s`; of a GPU for which its file lists no "
-                   "NVLinks NCCL asks the driver");
-    if (gap.about == GapAbout::placement)
-      suspect.find(Severity::warning, "place-unsure", {i}, "its place in the host is in doubt",
-                   gap.text(), "list it once, where it is wired");
+    for (const Doubt& doubt : kDoubts)
+      if (gap.about == doubt.about)
+        suspect.find(Severity::warning, doubt.check, {i}, doubt.what, gap.text(), doubt.advice);
   }
 }
 

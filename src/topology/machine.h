@@ -33,11 +33,19 @@ struct Link {
 };
 
 // What a Gap is about, where programs care.
-enum class GapAbout : uint8_t { other, numa_node, pcie_link, line_rate, gpu_link, placement };
+enum class GapAbout : uint8_t {
+  other,
+  numa_node,
+  pcie_link,
+  line_rate,
+  gpu_link,
+  placement,
+  fabric
+};
 template <>
 struct Names<GapAbout> {
-  static constexpr std::array<std::string_view, 6> all = {"other",     "numa-node", "pcie-link",
-                                                          "line-rate", "gpu-link",  "placement"};
+  static constexpr std::array<std::string_view, 7> all = {
+      "other", "numa-node", "pcie-link", "line-rate", "gpu-link", "placement", "fabric"};
 };
 
 // What could not be seen, of which device, and what is assumed instead.

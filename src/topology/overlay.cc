@@ -276,6 +276,7 @@ bool Laying::closes(const Gap& gap) const {
     case GapAbout::line_rate:
       return card != nullptr && card->line_rate;
     case GapAbout::gpu_link:
+    case GapAbout::fabric:
     case GapAbout::other:
       return false;
   }

@@ -42,6 +42,30 @@ std::string_view refusal_name(NvmlP2pStatus status) {
   return kNames[std::clamp<size_t>(status, 1, kNames.size() - 1)];
 }
 
+// What ails the fabric: the fields of its health, NVML_GPU_FABRIC_HEALTH_MASK_*.
+std::vector<std::string_view> ailments(unsigned health) {
+  constexpr unsigned kIll = 1, kMisconfiguredAt = 8;
+  constexpr std::array<std::string_view, 4> kNames = {
+      "its bandwidth is degraded", "its routes are being recovered", "its routes are not healthy",
+      "it recovers from accesses that timed out"};
+  constexpr std::array<std::string_view, 8> kMisconfigured = {
+      "",
+      "",
+      "the GPU's system GUID is wrong",
+      "the serial number of the GPU's chassis is wrong",
+      "the GPU is in no partition of it",
+      "the GPU has too few NVLinks to it",
+      "the GPU's firmware does not fit it",
+      "the GPU's place in it is wrong"};
+  std::vector<std::string_view> out;
+  for (unsigned field = 0; field < kNames.size(); field++)
+    if ((health >> 2 * field & 3) == kIll) out.push_back(kNames[field]);
+  const unsigned wrong = health >> kMisconfiguredAt & 15;
+  if (wrong > 1)
+    out.push_back(wrong < kMisconfigured.size() ? kMisconfigured[wrong] : "it is set up wrongly");
+  return out;
+}
+
 class NvidiaGpus {
  public:
   NvidiaGpus(Builder& builder, const Nvml& nvml) : builder_(builder), nvml_(nvml) {}
@@ -66,6 +90,7 @@ class NvidiaGpus {
   void see_chip_to_chip(const Gpu& gpu);
   std::optional<unsigned> field(const Gpu& gpu, NvmlField field, unsigned link) const;
   void see_fabric(const Gpu& gpu);
+  void doubt_fabric(const Gpu& gpu, std::string what);
   void join_fabric(const Gpu& gpu, const NvmlFabricInfo& info);
   void see_partitions(const Gpu& gpu);
   void see_partition(const Gpu& gpu, NvmlDevice partition, unsigned number);
@@ -262,29 +287,28 @@ void NvidiaGpus::see_chip_to_chip(const Gpu& gpu) {
 void NvidiaGpus::see_fabric(const Gpu& gpu) {
   NvmlFabricInfo info{};
   info.version = kNvmlFabricInfoVersion;
-  if (!nvml_.fabric_info || nvml_.fabric_info(gpu.handle, &info) != kNvmlSuccess) return;
-  if (info.state == kNvmlFabricNotStarted || info.state == kNvmlFabricInProgress)
-    builder_.gap(gpu.index, "its registration with the NVLink fabric is not completed",
-                 "no NVLink to other hosts");
-  else if (info.state == kNvmlFabricCompleted && info.status != kNvmlSuccess)
-    builder_.gap(gpu.index,
-                 fmt::format("its registration with the NVLink fabric failed: {}",
-                             nvml_.error_string(info.status)),
-                 "no NVLink to other hosts");
-  else if (info.state == kNvmlFabricCompleted)
-    join_fabric(gpu, info);
+  if (!nvml_.fabric_info || nvml_.fabric_info(gpu.handle, &info) != kNvmlSuccess ||
+      info.state == kNvmlFabricNone)
+    return;
+  if (const auto ills = ailments(info.health); !ills.empty())
+    return doubt_fabric(gpu, fmt::format("its NVLink fabric is not healthy (mask {:#x}): {}",
+                                         info.health, fmt::join(ills, ", ")));
+  if (info.state != kNvmlFabricCompleted)
+    return doubt_fabric(gpu, "its registration with the NVLink fabric is not completed");
+  if (info.status != kNvmlSuccess)
+    return doubt_fabric(gpu, fmt::format("its registration with the NVLink fabric failed: {}",
+                                         nvml_.error_string(info.status)));
+  join_fabric(gpu, info);
 }
 
-// "Completed" says too little: it is told on hosts whose NVLinks end in the box (with a UUID of
-// zeros, and without), and while the fabric is ill.
+void NvidiaGpus::doubt_fabric(const Gpu& gpu, std::string what) {
+  builder_.gap(gpu.index, std::move(what), "no NVLink to other hosts", GapAbout::fabric);
+}
+
+// "Completed" says too little: it is told, with a UUID of zeros, on hosts whose NVLinks end in the
+// box.
 void NvidiaGpus::join_fabric(const Gpu& gpu, const NvmlFabricInfo& info) {
   if (std::ranges::all_of(info.cluster, [](unsigned char byte) { return byte == 0; })) return;
-  constexpr unsigned kIll = 1, kFields = 4;  // bandwidth, two of routes, timeouts
-  for (unsigned field = 0; field < kFields; field++)
-    if ((info.health >> 2 * field & 3) == kIll)
-      return builder_.gap(gpu.index,
-                          fmt::format("its NVLink fabric is not healthy (mask {:#x})", info.health),
-                          "no NVLink to other hosts");
   const std::string cluster = uuid_text(info.cluster);
   builder_.merge(gpu.index, {.fabric = known(FabricClique{cluster, info.clique}, kDriver)});
   builder_.gap(fmt::format("NVLink fabric {}", cluster),

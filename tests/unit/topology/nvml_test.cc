@@ -190,7 +190,8 @@ Test(nvml, a_fabric_of_zeros_or_in_bad_health_is_none) {
     return kNvmlSuccess;
   };
   cr_assert(!find(look(n), "gpu0")->fabric);
-  cr_assert(has_gap(look(n), "gpu0", "not healthy (mask 0x9a)"));
+  cr_assert(has_gap(look(n), "gpu0", "not healthy (mask 0x9a): its routes are not healthy"));
+  cr_assert(findings(look(n), "fabric-unsure") == 1);
   n.fabric_info = [](NvmlDevice device, NvmlFabricInfo* info) {
     completed(device, info);
     info->status = static_cast<NvmlReturn>(15);
@@ -204,6 +205,35 @@ Test(nvml, a_fabric_of_zeros_or_in_bad_health_is_none) {
   };
   cr_assert(!find(look(n), "gpu0")->fabric);
   cr_assert(has_gap(look(n), "gpu0", "not completed"));
+}
+
+Test(nvml, a_fabric_that_is_set_up_wrongly_is_none_and_says_what_is_wrong) {
+  static unsigned wrong;
+  Nvml n = fake::nvml();
+  n.fabric_info = [](NvmlDevice device, NvmlFabricInfo* info) {
+    completed(device, info);
+    info->health = 0xa9 | wrong << 8;
+    return kNvmlSuccess;
+  };
+  for (const auto& [code, words] : {std::pair(2u, "system GUID is wrong"),
+                                    {3u, "chassis is wrong"},
+                                    {4u, "in no partition"},
+                                    {5u, "too few NVLinks"},
+                                    {6u, "firmware does not fit"},
+                                    {7u, "place in it is wrong"},
+                                    {15u, "set up wrongly"}}) {
+    wrong = code;
+    const Machine m = look(n);
+    cr_assert(!find(m, "gpu0")->fabric && has_gap(m, "gpu0", words), "%s", words);
+    cr_assert(has_gap(m, "gpu0", "its bandwidth is degraded, "));
+    cr_assert(findings(m, "fabric-unsure") == 1);
+  }
+  n.fabric_info = [](NvmlDevice device, NvmlFabricInfo* info) {
+    completed(device, info);
+    info->health = 0x1aa;  // all well, and nothing set up wrongly
+    return kNvmlSuccess;
+  };
+  cr_assert(find(look(n), "gpu0")->fabric && findings(look(n), "fabric-unsure") == 0);
 }
 
 Test(nvml, a_pair_that_may_not_talk_directly_goes_by_the_cpu) {
