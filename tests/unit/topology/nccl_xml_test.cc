@@ -297,6 +297,7 @@ Test(nccl_xml, xgmi_has_the_rate_that_rccl_knows_of_the_slower_gpu) {
                                          {"gcn=\"942\"", "gcn=\"942\"", 48},
                                          {"gcn=\"gfx942\"", "gcn=\"gfx942\"", 48},
                                          {"gcn=\"942\"", "gcn=\"906\"", 24},
+                                         {"gcn=\"906\"", "gcn=\"942\"", 24},
                                          {"gcn=\"942\"", "", 24}}) {
     const Machine m = read(system_of(cpu(0, amd(0, one)) + cpu(1, amd(1, other))));
     expect(m, Paths::View::physical, "gpu0", "gpu1", PathClass::nvl, 2 * each);
