@@ -312,6 +312,7 @@ Unit take_unit(uint32_t index, Device& device) {
   unit.uuid = std::exchange(device.identity.uuid, {});
   unit.guid = std::exchange(device.identity.guid, {});
   unit.node_guid = std::exchange(device.node_guid, {});
+  unit.sys_image_guid = std::exchange(device.sys_image_guid, {});
   unit.lid = std::exchange(device.lid, {});
   unit.gids = std::exchange(device.gids, {});
   unit.fabric = std::exchange(device.fabric, {});
@@ -327,6 +328,7 @@ void wear(const Unit& unit, Device& device) {
   device.identity.uuid = unit.uuid;
   device.identity.guid = unit.guid;
   device.node_guid = unit.node_guid;
+  device.sys_image_guid = unit.sys_image_guid;
   device.lid = unit.lid;
   device.gids = unit.gids;
   device.fabric = unit.fabric;

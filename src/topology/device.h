@@ -111,6 +111,7 @@ struct Device {
   Property<FabricClique> fabric{};         // gpu
   Property<Bdf> physical_function{};       // nic: of which it is a virtual function
   Property<uint64_t> node_guid{};          // nic; some drivers give all cards of a host the same
+  Property<uint64_t> sys_image_guid{};     // nic: of the whole card
   Property<int> bond_members{};            // nic: ports that a bond joins
   Property<std::string> link_layer{};      // port: "InfiniBand", "Ethernet"
   Property<bool> carrier{};                // port: its link is up
@@ -168,6 +169,7 @@ inline constexpr std::tuple kDeviceFields{
     DeviceField{"fabric", &Device::fabric},
     DeviceField{"physical_function", &Device::physical_function},
     DeviceField{"node_guid", &Device::node_guid},
+    DeviceField{"sys_image_guid", &Device::sys_image_guid},
     DeviceField{"bond_members", &Device::bond_members},
     DeviceField{"link_layer", &Device::link_layer},
     DeviceField{"carrier", &Device::carrier},

@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 6> kLinkFields = {
     "pcie_gigatransfers_per_second_now", "pcie_lanes_now",
     "line_rate_bytes_per_second",        "carrier"};
 // Fields that differ from host to host though nothing is wrong.
-constexpr std::array<std::string_view, 6> kHostsOwn = {"index", "node_guid", "lid",
-                                                       "gids",  "fabric",    "physical_function"};
+constexpr std::array<std::string_view, 7> kHostsOwn = {
+    "index", "node_guid", "sys_image_guid", "lid", "gids", "fabric", "physical_function"};
 
 std::string text_of(const std::string& value) { return value; }
 std::string text_of(bool value) { return value ? "yes" : "no"; }

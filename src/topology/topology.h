@@ -23,6 +23,7 @@ struct Unit {
   std::string uuid{};
   std::optional<uint64_t> guid{};
   Property<uint64_t> node_guid{};
+  Property<uint64_t> sys_image_guid{};
   Property<int> lid{};
   Property<std::vector<Gid>> gids{};
   Property<FabricClique> fabric{};

@@ -33,6 +33,7 @@ inline Verbs verbs() {
   v.query_device = [](ibv_context*, ibv_device_attr* attributes) {
     attributes->phys_port_cnt = 1;
     attributes->node_guid = htobe64(0xa088c20300ab0000u);
+    attributes->sys_image_guid = htobe64(0xa088c20300ab0010u);
     return 0;
   };
   v.query_port_old = [](ibv_context*, uint8_t, _compat_ibv_port_attr* attributes) {

@@ -220,6 +220,8 @@ bool Reader::read_rdma_ports(uint32_t os_device, uint32_t nic, bool infiniband) 
   Device about{.kind = DeviceKind::nic};
   about.identity.bdf = builder_.device(nic).identity.bdf;
   if (const auto node = guid(rdma.info("NodeGUID"))) about.node_guid = known(*node, kFile);
+  if (const auto system = guid(rdma.info("SysImageGUID")))
+    about.sys_image_guid = known(*system, kFile);
   builder_.see(about);
   Device port{.kind = DeviceKind::port, .parent = nic};
   port.identity.name = rdma.name;

@@ -196,7 +196,8 @@ class Reader {
 
   // Of one host's devices, in their order.
   Unit read_unit(const Value& from, size_t host_machine) const {
-    allow(from, {"device", "identity", "node_guid", "lid", "gids", "fabric", "attributes"});
+    allow(from, {"device", "identity", "node_guid", "sys_image_guid", "lid", "gids", "fabric",
+                 "attributes"});
     allow(from.at("identity"), {"uuid", "guid"});
     const auto [machine, index] = device(from.at("device"));
     if (machine != host_machine) from.wrong("is of a device of another machine");

@@ -4,6 +4,8 @@
 //
 // Only what is known is written; NCCL finds out the rest where it runs. Values that a source told
 // and no property holds are written in its own words.
+#include <endian.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -128,6 +130,7 @@ class MachineWriter {
   void add_bundle(xml_node gpu, const Link& link);
   void add_nic(xml_node parent, uint32_t i);
   void add_port(xml_node nic, uint32_t i);
+  std::string guid_of(const Device& port) const;
   void add_pci_links(xml_node pci, uint32_t i);
   void add_elements(xml_node node, const Device& d, bool beneath_gpu);
   void leave_out(std::string what) { notes_.left_out.insert(std::move(what)); }
@@ -285,6 +288,13 @@ void MachineWriter::add_nic(xml_node parent, uint32_t i) {
   if (!d.pcie_speed) add_elements(nic, d, false);
 }
 
+// As NCCL writes it: the whole card's, in the order of bytes that is the wire's.
+std::string MachineWriter::guid_of(const Device& port) const {
+  const auto& card = device(port.parent).sys_image_guid;
+  const auto guid = card ? std::optional(htobe64(card->value)) : port.identity.guid;
+  return guid ? fmt::format("{:#x}", *guid) : "";
+}
+
 void MachineWriter::add_port(xml_node nic, uint32_t i) {
   const Device& d = device(i);
   xml_node net = nic.append_child("net");
@@ -297,7 +307,7 @@ void MachineWriter::add_port(xml_node nic, uint32_t i) {
       put(net, "speed",
           std::to_string(std::llround(link.bandwidth->value.bytes_per_second * 8 / 1e6)));
   put(net, "port", std::to_string(d.identity.number.value_or(0)));
-  put(net, d, "guid", d.identity.guid ? fmt::format("{:#x}", *d.identity.guid) : "");
+  put(net, d, "guid", guid_of(d));
   put(net, d, "gdr", number(d.gpu_direct));
   put(net, d, "rail", number(d.rail));
   put_rest(net, d);

@@ -172,6 +172,8 @@ void RdmaPorts::see_device(ibv_device* device) {
                         "the RDMA device cannot be opened; /dev/infiniband may be out of reach");
   if (attributes.node_guid != 0)
     builder_.merge(nic, {.node_guid = known(be64toh(attributes.node_guid), kDriver)});
+  if (attributes.sys_image_guid != 0)
+    builder_.merge(nic, {.sys_image_guid = known(be64toh(attributes.sys_image_guid), kDriver)});
   for (unsigned i = 1; i <= attributes.phys_port_cnt; i++)
     see_port(open.get(), nic, name, static_cast<uint8_t>(i));
 }

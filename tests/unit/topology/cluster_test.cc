@@ -43,6 +43,7 @@ Topology host(const std::string& name, const Facts& facts) {
   }
   Device nic{.kind = DeviceKind::nic, .parent = numa};
   nic.identity.bdf = Bdf{0, 0x20, 0, 0};
+  nic.sys_image_guid = known(facts.guid, Provenance::driver);
   Device port{.kind = DeviceKind::port, .parent = builder.see(nic)};
   port.identity = {.guid = facts.guid, .number = 1, .name = "mlx5_0"};
   port.line_rate = known(gigabits(400), Provenance::measured);
@@ -79,7 +80,7 @@ Test(cluster, hosts_that_differ_in_identity_alone_share_a_machine_and_keep_what_
   const Device& gpu = *find(*both.hosts[0].machine, "gpu0");
   cr_assert(gpu.identity.uuid.empty(), "the Machine tells nothing that holds of one host alone");
   for (const Host& h : both.hosts) {
-    cr_assert(h.units.size() == 2);
+    cr_assert(h.units.size() == 3);
     cr_assert(std::ranges::count(h.units, "GPU-" + h.name + "0", &Unit::uuid) == 1);
   }
 }

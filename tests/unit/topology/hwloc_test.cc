@@ -192,6 +192,7 @@ Test(hwloc, ports_have_the_identity_that_hwloc_tells) {
   cr_assert(port.gids->value.size() == 1);
   cr_assert((port.gids->value[0] == Gid{0, "fe80::a088:c203:0:11", "IB"}));
   cr_assert(m.devices()[port.parent].node_guid->value == 0xa088c20300000011);
+  cr_assert(m.devices()[port.parent].sys_image_guid->value == 0xa088c20300000010);
   cr_assert(*m.devices()[port.parent].identity.bdf == *parse_bdf("0000:04:00.1"));
 }
 

@@ -31,6 +31,7 @@ Device every_field(DeviceKind kind) {
   d.fabric = known(FabricClique{"c0ffee", 7}, from);
   d.physical_function = known(Bdf{0, 0x17, 0, 1}, from);
   d.node_guid = known(UINT64_MAX, from);
+  d.sys_image_guid = known(UINT64_MAX - 1, from);
   d.bond_members = known(2, from);
   d.link_layer = known(std::string("Ethernet"), from);
   d.carrier = known(false, from);

@@ -283,6 +283,23 @@ Test(nccl_xml_hosts, hosts_that_share_a_machine_get_hashes_of_their_own) {
 }
 
 // RCCL's files tell of xGMI how many links, and what a GPU is.
+Test(nccl_xml, a_port_has_the_guid_of_its_card_in_the_order_of_bytes_that_nccl_writes) {
+  const auto guid = [](Property<uint64_t> of_card) {
+    Builder builder("host", "test");
+    Device nic{.kind = DeviceKind::nic, .parent = builder.see(numa(0))};
+    nic.identity.bdf = Bdf{0, 0x40, 0, 0};
+    nic.sys_image_guid = of_card;
+    Device port{.kind = DeviceKind::port, .parent = builder.see(nic)};
+    port.identity = {.guid = 0xa088c20300ab12cd, .number = 1, .name = "mlx5_0"};
+    builder.see(port);
+    const std::string text = written(single_host(*std::move(builder).build()));
+    const size_t at = text.find("guid=") + 6;
+    return text.substr(at, text.find('"', at) - at);
+  };
+  cr_assert(guid(known(uint64_t{0xa088c20300ab0010}, Provenance::driver)) == "0x1000ab0003c288a0");
+  cr_assert(guid({}) == "0xa088c20300ab12cd");
+}
+
 Test(nccl_xml, xgmi_has_the_rate_that_rccl_knows_of_the_slower_gpu) {
   const auto amd = [](int n, const char* gcn) {
     return pci(fmt::format("0000:{:02x}:00.0", 0x10 + n), "0x120000",

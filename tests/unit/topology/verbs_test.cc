@@ -119,6 +119,7 @@ Test(verbs, nics_with_one_guid_for_the_host_stay_apart) {
   cr_assert(m.count(DeviceKind::nic) == 2 && m.count(DeviceKind::port) == 2);
   cr_assert(find(m, "nic0")->node_guid->value == 0xa088c20300ab0000u);
   cr_assert(find(m, "nic1")->node_guid == find(m, "nic0")->node_guid);
+  cr_assert(find(m, "nic1")->sys_image_guid->value == 0xa088c20300ab0010u);
 }
 
 Test(verbs, holes_in_the_table_of_gids_are_skipped) {
