@@ -20,10 +20,9 @@ using probe::HwlocMatrix;
 using probe::HwlocObject;
 using probe::HwlocTree;
 using probe::HwlocType;
+using probe::kNvidia;
 
 constexpr Provenance kFile = Provenance::file;
-
-constexpr uint16_t kNvidia = 0x10de;
 
 // What hwloc's plugin for AMD GPUs counts for one link, in MB/s (rsmi_minmax_bandwidth_get).
 constexpr uint64_t kXgmiLink = 50000;

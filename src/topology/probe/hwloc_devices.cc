@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topology/probe/hwloc_devices.h"
 
-#include <hwloc/bitmap.h>
-
 #include <algorithm>
 #include <charconv>
 
-#include "base/handle.h"
+#include "topology/probe/bitmap.h"
 
 namespace crosstie::probe {
 namespace {
-
-struct BitmapTraits {
-  using type = hwloc_bitmap_t;
-  static constexpr type none = nullptr;
-  static void close(type bitmap) { hwloc_bitmap_free(bitmap); }
-};
-using Bitmap = Handle<BitmapTraits>;
 
 // As hwloc writes them: "0x00000003,,0xff". Empty where there is none.
 Bitmap bitmap(const std::string& text) {
@@ -50,8 +41,8 @@ std::string arch(const std::string& name) {  // by NCCL's name
   return name.starts_with("ppc64") ? "ppc64" : name;
 }
 
-constexpr uint16_t kNvidia = 0x10de, kAmd = 0x1002, kIntel = 0x8086, kMellanox = 0x15b3,
-                   kCisco = 0x1137, kBroadcom = 0x14e4;
+constexpr uint16_t kAmd = 0x1002, kIntel = 0x8086, kMellanox = 0x15b3, kCisco = 0x1137,
+                   kBroadcom = 0x14e4;
 
 struct Model {
   uint16_t vendor, device;

@@ -9,6 +9,8 @@
 
 namespace crosstie::probe {
 
+inline constexpr uint16_t kNvidia = 0x10de;  // vendor on PCI
+
 // What is known beside hwloc.
 struct HwlocAside {
   virtual ~HwlocAside() = default;

@@ -6,12 +6,14 @@
 
 #include <system_error>
 
+#include "topology/probe/bitmap.h"
 #include "topology/probe/hwloc_devices.h"
 #include "topology/probe/seeing.h"
 
 namespace crosstie {
 namespace {
 
+using probe::Bitmap;
 using probe::HwlocObject;
 using probe::HwlocTree;
 using probe::HwlocType;
@@ -27,13 +29,6 @@ struct HwlocTraits {
   static void close(type topology) { hwloc_topology_destroy(topology); }
 };
 using Hwloc = Handle<HwlocTraits>;
-
-struct BitmapTraits {
-  using type = hwloc_bitmap_t;
-  static constexpr type none = nullptr;
-  static void close(type bitmap) { hwloc_bitmap_free(bitmap); }
-};
-using Bitmap = Handle<BitmapTraits>;
 
 // The CPUs of a list as of sysfs: "0-31,64-95".
 Bitmap cpus_of(const std::filesystem::path& list) {

@@ -73,12 +73,6 @@ std::optional<Bdf> bridge_above(const fs::path& folder) {
   return bdf ? std::optional(*bdf) : std::nullopt;
 }
 
-bool is_pci_function(const Device& d) {
-  const auto kind = d.kind;
-  return d.identity.bdf &&
-         (kind == DeviceKind::pci_switch || kind == DeviceKind::gpu || kind == DeviceKind::nic);
-}
-
 // Of a switch with what hangs on its ports: access control at one port is felt at the switch.
 void see_access_control(Builder& builder, uint32_t pci_switch, std::span<const Bdf> below,
                         const fs::path& sysfs) {
@@ -102,7 +96,7 @@ void see_pci_functions(Builder& builder, const fs::path& sysfs) {
   std::map<uint32_t, std::vector<Bdf>> below;
   for (uint32_t i = 0; i < builder.size(); i++) {
     const Device& d = builder.device(i);
-    if (!is_pci_function(d)) continue;
+    if (!d.identity.bdf || !on_pci(d.kind)) continue;
     Device more;
     describe(more, folder_of(sysfs, *d.identity.bdf));
     if (d.pci_class) more.pci_class.reset();
