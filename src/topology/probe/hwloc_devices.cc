@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "topology/probe/bitmap.h"
+#include "base/printable.h"
 
 namespace crosstie::probe {
 namespace {
@@ -126,6 +126,7 @@ uint32_t HwlocDevices::function_of(uint32_t os_device) const {
 }
 
 void HwlocDevices::see() {
+  for (const Gap& gap : tree_.gaps) builder_.gap(gap.device, gap.missing, gap.assumed);
   see_cpus();
   see_pci();
 }
@@ -133,11 +134,25 @@ void HwlocDevices::see() {
 void HwlocDevices::see_cpus() {
   std::vector<Package> packages;
   for (uint32_t i = 0; i < tree_.objects.size(); i++)
-    if (tree_.objects[i].type == HwlocType::package)
-      packages.push_back({i, bitmap(tree_.objects[i].cpuset)});
+    if (tree_.objects[i].type == HwlocType::package) packages.push_back({i, cpus_of(i)});
   for (uint32_t i = 0; i < tree_.objects.size(); i++)
     if (tree_.objects[i].type == HwlocType::numa && tree_.objects[i].number) see_node(i, packages);
   if (numa_.empty() && tree_.version == 1) see_only_node();
+}
+
+// Of what cannot be read, none, and a gap.
+Bitmap HwlocDevices::cpus_of(uint32_t object) const {
+  const HwlocObject& of = tree_.objects[object];
+  Bitmap cpus(hwloc_bitmap_alloc());
+  if (of.cpuset.empty() || hwloc_bitmap_sscanf(cpus.get(), of.cpuset.c_str()) == 0) return cpus;
+  hwloc_bitmap_zero(cpus.get());
+  const std::string_view type = of.type == HwlocType::numa      ? "NUMANode"
+                                : of.type == HwlocType::package ? "Package"
+                                                                : "Machine";
+  builder_.gap(of.number ? fmt::format("{} {}", type, *of.number) : std::string(type),
+               fmt::format("its cpuset \"{}\" cannot be read", printable(of.cpuset)),
+               "it has no CPUs");
+  return cpus;
 }
 
 // hwloc 1 does not tell of the NUMA node of a machine that has but one.
@@ -152,14 +167,13 @@ void HwlocDevices::see_only_node() {
     node.parent = see_package(i);
   }
   if (packages != 1) node.parent = kNoDevice;
-  if (const Bitmap cpus = bitmap(tree_.objects[0].cpuset); hwloc_bitmap_last(cpus.get()) >= 0)
-    set_affinity(node, cpus);
+  if (const Bitmap cpus = cpus_of(0); hwloc_bitmap_last(cpus.get()) >= 0) set_affinity(node, cpus);
   numa_[0] = builder_.see(node);
 }
 
 void HwlocDevices::see_node(uint32_t object, std::span<const Package> all) {
   const HwlocObject& numa = tree_.objects[object];
-  const Bitmap cpus = bitmap(numa.cpuset);
+  const Bitmap cpus = cpus_of(object);
   // Memory alone (CXL, the memory of a Grace Hopper GPU) is no place that devices sit by.
   if (hwloc_bitmap_iszero(cpus.get())) return;
   Device node{.kind = DeviceKind::numa};

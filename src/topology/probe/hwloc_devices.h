@@ -5,6 +5,7 @@
 #include <span>
 
 #include "topology/builder.h"
+#include "topology/probe/bitmap.h"
 #include "topology/probe/hwloc_tree.h"
 
 namespace crosstie::probe {
@@ -44,6 +45,7 @@ class HwlocDevices {
   };
 
   void see_cpus();
+  Bitmap cpus_of(uint32_t object) const;
   void see_only_node();
   struct Package;
   void see_node(uint32_t object, std::span<const Package> packages);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <pugixml.hpp>
 
+#include "base/printable.h"
 #include "topology/xml.h"
 
 namespace crosstie::probe {
@@ -69,6 +70,7 @@ class Parser {
  private:
   Status read_version(const xml_node& root);
   Status read_object(const xml_node& node, uint32_t parent, int depth);
+  void read_number(const xml_node& node, HwlocObject& object);
   Status read_pci(const xml_node& node, HwlocObject& object);
   Status read_matrix(const xml_node& node);
 
@@ -107,11 +109,22 @@ Status Parser::read_pci(const xml_node& node, HwlocObject& object) {
   return {};
 }
 
+// A package may have none.
+void Parser::read_number(const xml_node& node, HwlocObject& object) {
+  const auto index = node.attribute("os_index");
+  object.number = number<uint32_t>(index.value());
+  const bool is_node = object.type == HwlocType::numa;
+  if (object.number || !(is_node || (object.type == HwlocType::package && index))) return;
+  tree_.gaps.push_back({node.attribute("type").value(),
+                        fmt::format("its os_index \"{}\" cannot be read", printable(index.value())),
+                        is_node ? "no such node" : "it has none"});
+}
+
 Status Parser::read_object(const xml_node& node, uint32_t parent, int depth) {
   if (depth > kDeepest)
     return fail(Code::invalid, "objects nested deeper than {} levels", kDeepest);
   HwlocObject object{.type = type_of(node), .parent = parent};
-  object.number = number<uint32_t>(node.attribute("os_index").value());
+  read_number(node, object);
   object.name = node.attribute("name").value();
   object.cpuset = node.attribute("cpuset").value();
   object.nodeset = node.attribute("nodeset").value();
@@ -174,6 +187,8 @@ Result<HwlocTree> Parser::parse(const xml_node& root) {
   if (const Status right = read_version(root); !right) return pass(right);
   const xml_node machine = root.child("object");
   if (!machine) return fail(Code::invalid, "is an hwloc topology without an object in it");
+  if (machine.next_sibling("object"))
+    return fail(Code::invalid, "is an hwloc topology of two roots; give each machine a file");
   if (const Status right = read_object(machine, kNoDevice, 0); !right) return pass(right);
   if (std::ranges::count(tree_.objects, HwlocType::numa, &HwlocObject::type) > kMostNumaNodes)
     return fail(Code::unsupported, "more than {} NUMA nodes", kMostNumaNodes);

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "topology/device.h"
+#include "topology/machine.h"
 
 namespace crosstie::probe {
 
@@ -48,6 +48,7 @@ struct HwlocTree {
   std::vector<HwlocObject> objects;
   std::vector<HwlocMatrix> matrices;         // NVLinkBandwidth, XGMIBandwidth
   std::map<std::string, std::string> infos;  // of the whole: HostName, Architecture
+  std::vector<Gap> gaps;                     // of what cannot be read
 
   std::string info(const std::string& key) const {
     const auto found = infos.find(key);

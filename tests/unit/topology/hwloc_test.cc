@@ -250,6 +250,38 @@ Test(hwloc, what_is_no_topology_is_an_error) {
   says(host(nodes), "more than 256 NUMA nodes");
 }
 
+Test(hwloc, what_cannot_be_read_of_a_package_or_a_node_is_a_gap) {
+  const auto text = [](const char* index, const char* cpus) {
+    return host(package(0, "0x3", "0x1", "") +
+                object(fmt::format("type=\"Package\" os_index=\"{}\" {}", index, sets(cpus, "0x2")),
+                       object(fmt::format("type=\"NUMANode\" os_index=\"{}\" {}", index,
+                                          sets(cpus, "0x2")))));
+  };
+  const Machine right = read(text("1", "0xc"));
+  cr_assert(right.count(DeviceKind::numa) == 2);
+  for (const Gap& gap : right.gaps())
+    cr_assert(gap.missing.find("cannot be read") == std::string::npos, "%s", gap.missing.c_str());
+  for (const char* index : {"4294967296", "-1", "x"}) {
+    const Machine m = read(text(index, "0xc"));
+    cr_assert(m.count(DeviceKind::numa) == 1);
+    cr_assert(has_gap(m, "NUMANode", fmt::format("its os_index \"{}\" cannot be read", index)));
+    cr_assert(has_gap(m, "Package", "cannot be read"));
+  }
+  for (const char* cpus : {"hello", "0xzz", "0x1,0xg"}) {
+    const Machine m = read(text("1", cpus));
+    cr_assert(m.count(DeviceKind::numa) == 1);
+    cr_assert(has_gap(m, "NUMANode 1", fmt::format("its cpuset \"{}\" cannot be read", cpus)));
+    cr_assert(has_gap(m, "Package 1", "cannot be read"));
+  }
+}
+
+Test(hwloc, two_roots_are_an_error) {
+  std::string text = one_package("");
+  text.insert(text.find("</topology>"), object("type=\"Machine\"", ""));
+  const auto two = read_hwloc_xml(text, "test");
+  cr_assert(!two && two.error().text.find("two roots") != std::string::npos);
+}
+
 Test(hwloc, link_speeds_are_split_into_rate_and_width) {
   struct Row {
     const char* gigabytes;
