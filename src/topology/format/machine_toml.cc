@@ -90,9 +90,8 @@ const toml::table& Reader::table(std::string_view key, Keys keys) {
 
 void Reader::set_pcie(Device& device, const toml::table& in, std::string_view speed,
                       std::string_view lanes) {
-  device.pcie_speed = known(need_number(in, speed, kLeastPcieSpeed, kMostPcieSpeed), kFile);
-  device.pcie_lanes =
-      known(static_cast<int>(need_number<int64_t>(in, lanes, 1, kMostPcieLanes)), kFile);
+  device.pcie_speed = known(pcie_speed(in, speed), kFile);
+  device.pcie_lanes = known(pcie_lanes(in, lanes), kFile);
 }
 
 void Reader::set_address(Device& device, const toml::table& in) {

@@ -27,9 +27,6 @@ namespace {
 
 constexpr Provenance kFile = Provenance::file;
 constexpr int64_t kMostNuma = 255;
-// Those of PCIe, which are all that NCCL knows.
-constexpr std::array<double, 6> kPcieSpeeds = {2.5, 5, 8, 16, 32, 64};  // GT/s
-constexpr std::array<int64_t, 7> kPcieLanes = {1, 2, 4, 8, 12, 16, 32};
 
 class Reader : TomlReader {
  public:
@@ -39,8 +36,6 @@ class Reader : TomlReader {
   void read_switch(const toml::table& in);
   void read_device(const toml::table& in);
   void read_pcie(const toml::table& in, Property<double>& speed, Property<int>& lanes);
-  template <class T, size_t n>
-  std::optional<T> one_of(const toml::table& in, std::string_view key, const std::array<T, n>& all);
   std::optional<uint32_t> numa(const toml::table& in);
   std::optional<Bdf> own_address(const toml::table& in);
   void once(const toml::node& at, const Bdf& bdf, std::string_view as);
@@ -59,20 +54,9 @@ std::optional<uint32_t> Reader::numa(const toml::table& in) {
   return number ? std::optional(static_cast<uint32_t>(*number)) : std::nullopt;
 }
 
-template <class T, size_t n>
-std::optional<T> Reader::one_of(const toml::table& in, std::string_view key,
-                                const std::array<T, n>& all) {
-  if (!in.contains(key)) return std::nullopt;
-  const T value = need<T>(in, key);
-  if (std::ranges::find(all, value) == all.end())
-    mistake(*in.get(key), fmt::format("'{}' must be one of {}", key, fmt::join(all, ", ")));
-  return value;
-}
-
 void Reader::read_pcie(const toml::table& in, Property<double>& speed, Property<int>& lanes) {
-  if (const auto rate = one_of(in, "gt_s", kPcieSpeeds)) speed = known(*rate, kFile);
-  if (const auto width = one_of(in, "lanes", kPcieLanes))
-    lanes = known(static_cast<int>(*width), kFile);
+  if (in.contains("gt_s")) speed = known(pcie_speed(in, "gt_s"), kFile);
+  if (in.contains("lanes")) lanes = known(pcie_lanes(in, "lanes"), kFile);
 }
 
 std::optional<Bdf> Reader::own_address(const toml::table& in) {

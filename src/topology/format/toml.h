@@ -93,6 +93,22 @@ class TomlReader {
     return need_number(in, key, least, most);
   }
 
+  template <class T, size_t n>
+  T need_one_of(const toml::table& in, std::string_view key, const std::array<T, n>& all) {
+    const T value = need<T>(in, key);
+    if (status_ && std::ranges::find(all, value) == all.end())
+      mistake(*in.get(key), fmt::format("'{}' must be one of {}", key, fmt::join(all, ", ")));
+    return value;
+  }
+
+  // Those of PCIe, which are all that NCCL knows.
+  double pcie_speed(const toml::table& in, std::string_view key) {
+    return need_one_of(in, key, std::array<double, 6>{2.5, 5, 8, 16, 32, 64});  // GT/s
+  }
+  int pcie_lanes(const toml::table& in, std::string_view key) {
+    return static_cast<int>(need_one_of(in, key, std::array<int64_t, 7>{1, 2, 4, 8, 12, 16, 32}));
+  }
+
   const toml::array& list(const toml::table& in, std::string_view key) {
     const toml::node* const node = in.get(key);
     if (node == nullptr) return no_items_;
@@ -147,10 +163,6 @@ class TomlReader {
  private:
   const toml::array no_items_;
 };
-
-// Of a PCIe link.
-inline constexpr double kLeastPcieSpeed = 1, kMostPcieSpeed = 1024;  // GT/s
-inline constexpr int64_t kMostPcieLanes = 64;
 
 // The description of a machine as a table of another file.
 Result<Machine> read_machine_table(const toml::table& table, std::string source);

@@ -266,6 +266,9 @@ Test(machine_toml, mistakes_are_found_with_their_line) {
   cr_assert(with("sockets = 1", "sockets = 0").find("line 4: 'sockets'") == 0);
   cr_assert(with("sockets = 1", "sockets = 1000000").find("from 1 to 64") != std::string::npos);
   cr_assert(with("pcie_lanes = 8", "pcie_lanes = -8").find("'pcie_lanes'") != std::string::npos);
+  cr_assert(with("pcie_gt_s = 16.0", "pcie_gt_s = 17.0").find("one of 2.5, 5, 8") !=
+            std::string::npos);
+  cr_assert(with("pcie_lanes = 8", "pcie_lanes = 7").find("one of 1, 2, 4") != std::string::npos);
   for (const char* number : {"nan", "inf", "-inf", "-1.0", "0.0", "1e300"}) {
     cr_assert(with("pcie_gt_s = 16.0", fmt::format("pcie_gt_s = {}", number)).find("'pcie_gt_s'") !=
               std::string::npos);
