@@ -44,7 +44,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/toml.h \
   src/topology/format/tree.cc \
   src/topology/host_names.cc src/topology/host_names.h \
-  src/topology/machine.h \
+  src/topology/machine.cc src/topology/machine.h \
   src/topology/options.h \
   src/topology/overlay.cc src/topology/overlay.h \
   src/topology/path.cc src/topology/path.h \
