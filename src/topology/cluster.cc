@@ -268,9 +268,8 @@ std::string clique_of(const Host& host) {
   std::map<uint32_t, Property<FabricClique>> fabrics;
   for (const Unit& unit : host.units) fabrics[unit.device] = unit.fabric;
   std::set<std::string> cliques;
-  for (uint32_t i = 0; i < devices.size(); i++) {
+  for (const uint32_t i : host.machine->whole_gpus()) {
     const Device& d = devices[i];
-    if (d.kind != DeviceKind::gpu || host.machine->is_part(d)) continue;
     const auto& fabric = d.fabric ? d.fabric : fabrics[i];
     const bool zero = !fabric || fabric->value.cluster.find_first_not_of("0-") == std::string::npos;
     cliques.insert(zero ? "" : fmt::format("{}/{}", fabric->value.cluster, fabric->value.clique));

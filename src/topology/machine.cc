@@ -36,6 +36,12 @@ bool Machine::is_part(const Device& device) const {
   return device.parent != kNoDevice && crosstie::is_part(device, devices()[device.parent]);
 }
 
+std::vector<uint32_t> Machine::whole_gpus() const {
+  auto out = of_kind(DeviceKind::gpu);
+  std::erase_if(out, [&](uint32_t i) { return is_part(devices()[i]); });
+  return out;
+}
+
 uint32_t Machine::host_count() const {
   uint32_t count = 1;
   for (const Device& d : devices()) count = std::max(count, d.host + 1);

@@ -101,6 +101,8 @@ class Machine {
   std::vector<uint32_t> of_kind(DeviceKind kind) const;
   // Whether one of this Machine's devices is a part of another: a partition, a virtual function.
   bool is_part(const Device& device) const;
+  // GPUs that are no partitions of another.
+  std::vector<uint32_t> whole_gpus() const;
   // Hosts that the devices are of: more than one in an NVLink domain.
   uint32_t host_count() const;
   // Of GPUs those that work can be given to: not one with partitions, but each of these. Of NICs no

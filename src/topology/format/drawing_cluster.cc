@@ -159,7 +159,7 @@ class Cluster {
   // Ports towards the leaves, then the GPUs, in as many columns.
   static std::array<std::string, 3> rows_of(const Block& hosts, const Front& front) {
     const Machine& machine = *hosts[0]->machine;
-    const auto gpus = whole_gpus(machine);
+    const auto gpus = machine.whole_gpus();
     const size_t columns =
         std::lcm(std::max<size_t>(front.ports.size(), 1), std::max<size_t>(gpus.size(), 1));
     std::array<std::string, 3> out;
@@ -170,12 +170,6 @@ class Cluster {
                             kGpuFill, small(machine.devices()[gpu].label));
     out[2] = fmt::format("<TD COLSPAN=\"{}\">{}<BR/>{}</TD>", columns, bold(title_of(hosts)),
                          small(summary(machine, gpus)));
-    return out;
-  }
-
-  static std::vector<uint32_t> whole_gpus(const Machine& machine) {
-    auto out = machine.of_kind(DeviceKind::gpu);
-    std::erase_if(out, [&](uint32_t i) { return machine.is_part(machine.devices()[i]); });
     return out;
   }
 

@@ -66,8 +66,7 @@ class Matrix {
   explicit Matrix(const Machine& machine)
       : machine_(machine), paths_(machine, Paths::View::physical) {
     const auto devices = machine.devices();
-    gpus_ = machine.of_kind(DeviceKind::gpu);
-    std::erase_if(gpus_, [&](uint32_t i) { return machine.is_part(devices[i]); });
+    gpus_ = machine.whole_gpus();
     ports_ = ports_and_bare_nics();
     links_of_.resize(devices.size());
     for (const Link& link : machine.links()) {
