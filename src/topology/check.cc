@@ -224,18 +224,15 @@ void check_kinds(const std::vector<Alike>& groups, std::vector<Finding>& out) {
 Suspect::Suspect(const Machine& machine_)
     : machine(machine_),
       paths(machine_, Paths::View::physical),
-      rails(match_rails(machine_, paths)) {
-  for (uint32_t i = 0; i < machine.devices().size(); i++) {
-    const Device& d = device(i);
-    if (d.kind == DeviceKind::gpu && !machine.is_part(d)) gpus.push_back(i);
-    if (d.kind == DeviceKind::nic && d.identity.bdf) nics.push_back(i);
-    if (d.kind != DeviceKind::port || !device(d.parent).identity.bdf) continue;
-    ports.push_back(i);
-    if ((!d.carrier || d.carrier->value) && !has_no_lid(d)) usable.push_back(i);
+      rails(match_rails(machine_, paths)),
+      gpus(machine_.whole_gpus()) {
+  for (const uint32_t nic : machine.of_kind(DeviceKind::nic))
+    if (device(nic).identity.bdf) nics.push_back(nic);
+  for (const Rails::Port& port : rails.ports) {
+    if (!device(device(port.device).parent).identity.bdf) continue;
+    ports.push_back(port.device);
+    if (port.can_serve) usable.push_back(port.device);
   }
-  const auto by_rdma = [&](uint32_t port) { return has_rdma(device(port)); };
-  if (std::ranges::any_of(usable, by_rdma))
-    std::erase_if(usable, [&](uint32_t port) { return !by_rdma(port); });
 }
 
 void Suspect::find(Severity severity, std::string_view check, std::vector<uint32_t> of,

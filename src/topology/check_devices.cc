@@ -127,7 +127,7 @@ void check_acs(Suspect& suspect) {
 
 void check_carrier(Suspect& suspect, uint32_t port) {
   const Device& d = suspect.device(port);
-  if (!d.carrier || d.carrier->value) return;
+  if (!has_no_carrier(d)) return;
   const bool other_is_up = std::ranges::any_of(
       suspect.usable, [&](uint32_t other) { return suspect.device(other).parent == d.parent; });
   suspect.find(other_is_up ? Severity::note : Severity::warning, "no-carrier", {port},
@@ -152,12 +152,11 @@ bool is_bond(const Suspect& suspect, uint32_t port) {
 
 void check_line_rate(Suspect& suspect, uint32_t port) {
   const Device& d = suspect.device(port);
-  const bool down = d.carrier && !d.carrier->value;
   if (const Link* const told = absurd_line_rate(suspect, port))
     suspect.find(Severity::warning, "speed-absurd", {port}, "its speed cannot be true",
                  fmt::format("{:.0f} Gb/s", told->bandwidth->value.bytes_per_second * 8 / 1e9),
                  kGiveRate);
-  else if (!is_told(d.line_rate) && !down && !is_bond(suspect, port))
+  else if (!is_told(d.line_rate) && !has_no_carrier(d) && !is_bond(suspect, port))
     suspect.find(Severity::warning, "speed-unknown", {port}, "its speed is not known",
                  fmt::format("taken for {}, as NCCL does", to_text(d.line_rate->value)), kGiveRate);
 }
@@ -261,8 +260,7 @@ void check_ports(Suspect& suspect) {
     const Device& d = suspect.device(port);
     check_carrier(suspect, port);
     check_line_rate(suspect, port);
-    const bool up = !d.carrier || d.carrier->value;
-    if (up && has_no_lid(d))
+    if (!has_no_carrier(d) && has_no_lid(d))
       suspect.find(Severity::error, "no-lid", {port}, "no LID", "no subnet manager has set it up",
                    "start one, or see why it does not answer");
   }

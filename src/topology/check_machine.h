@@ -16,8 +16,9 @@ struct Suspect {
   const Machine& machine;
   Paths paths;
   Rails rails;
-  std::vector<uint32_t> gpus, nics, ports;  // whole GPUs; NICs that are PCI functions
-  std::vector<uint32_t> usable;  // ports that have carrier, as far as is known, and RDMA if any has
+  std::vector<uint32_t> gpus;         // whole ones
+  std::vector<uint32_t> nics, ports;  // NICs that are PCI functions, and their ports
+  std::vector<uint32_t> usable;       // of those ports, that could serve a GPU
   std::vector<Finding> findings;
 };
 

@@ -64,6 +64,11 @@ class Host {
     ports_.erase(ports_.begin() + static_cast<ptrdiff_t>(i));
   }
 
+  void rule_out(size_t i, std::string_view why) {
+    rails_.ports[ports_[i]].can_serve = false;
+    leave_out(i, why);
+  }
+
   // Network devices made of software (bridges, bonds, tunnels) serve only where there is no other,
   // and so do ports without RDMA, as a board's own.
   void leave_out_what_cannot_serve() {
@@ -73,22 +78,21 @@ class Host {
     };
     bool any_hardware = false;
     for (size_t i = ports_.size(); i-- > 0;) {
-      const auto& carrier = devices[port(i)].carrier;
-      if (carrier && !carrier->value)
-        leave_out(i, kNoCarrier);
+      if (has_no_carrier(devices[port(i)]))
+        rule_out(i, kNoCarrier);
       else if (has_no_lid(devices[port(i)]))
-        leave_out(i, kNoLid);
+        rule_out(i, kNoLid);
       else
         any_hardware |= !is_software(i);
     }
     for (size_t i = ports_.size(); i-- > 0;)
-      if (any_hardware && is_software(i)) leave_out(i, kSoftware);
+      if (any_hardware && is_software(i)) rule_out(i, kSoftware);
     const auto by_rdma = [&](size_t place) {
       return has_rdma(devices[rails_.ports[place].device]);
     };
     const bool any_rdma = std::ranges::any_of(ports_, by_rdma);
     for (size_t i = ports_.size(); i-- > 0;)
-      if (any_rdma && !by_rdma(ports_[i])) leave_out(i, kNoRdma);
+      if (any_rdma && !by_rdma(ports_[i])) rule_out(i, kNoRdma);
     if (gpus_.empty())
       for (const size_t i : ports_) rails_.ports[i].idle = kNoGpu;
   }

@@ -19,6 +19,9 @@ inline bool has_no_lid(const Device& port) {
          port.lid->value == 0;
 }
 
+// Whether the link of a port is known to be down.
+inline bool has_no_carrier(const Device& port) { return port.carrier && !port.carrier->value; }
+
 struct Rails {
   struct Gpu {
     uint32_t device = 0;
@@ -29,6 +32,7 @@ struct Rails {
     std::vector<uint32_t> gpus{};  // devices; whole GPUs only
     std::optional<uint32_t> rail{};
     std::string_view idle{};  // why it serves no GPU; empty where it does
+    bool can_serve = true;    // has carrier, a LID, a PCI function, and RDMA if others have
   };
   std::vector<Gpu> gpus;    // all, in the Machine's order; a partition has its GPU's ports
   std::vector<Port> ports;  // all, in the Machine's order

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include "topology/rails.h"
+
 namespace crosstie {
 namespace {
 
@@ -159,7 +161,7 @@ std::string MachineDrawing::port_row(uint32_t port) const {
   const Device& nic = device(d.parent);
   const bool alone = nodes_.shown_at(d.parent).size() == 2;
   std::string text = fmt::format("{} {}", bold(d.label), html(dot::line_rate_text(d)));
-  if (d.carrier && !d.carrier->value) text += " " + bold("no carrier");
+  if (has_no_carrier(d)) text += " " + bold("no carrier");
   if (alone) text += below_name({nic.label, model_of(nic), bdf_of(nic)});
   if (!rails_[port])
     return fmt::format("<TR><TD COLSPAN=\"2\" PORT=\"p{}\">{}</TD></TR>", port, text);
