@@ -41,7 +41,8 @@ Result<Topology> probe_once(const std::string& view, const LocalJob& job,
   const auto make = [&]() -> Result<std::string> {
     auto seen = probe(options);
     if (!seen) return pass(seen);
-    const std::string text = seen->holds_for_all ? json_text(seen->topology) : std::string();
+    const std::string text =
+        seen->holds_for_all ? json_text(seen->topology, JsonRails::none) : std::string();
     own = std::move(seen->topology);
     if (text.empty()) return fail(Code::unsupported, "CUDA alone tells of GPUs");
     return text;

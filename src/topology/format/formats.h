@@ -61,8 +61,10 @@ std::string matrix_text(const Topology& topology);
 // A line for each pair of GPUs, and of a GPU and a port: what joins them, and what NCCL takes.
 std::string paths_text(const Topology& topology);
 // For programs; has a schema version. What is written is read back whole, but for text that is
-// not Unicode.
-std::string json_text(const Topology& topology);
+// not Unicode. Rails are for others than us: reading passes over them, as they follow from the
+// rest.
+enum class JsonRails : uint8_t { none, matched };
+std::string json_text(const Topology& topology, JsonRails rails = JsonRails::matched);
 Result<Topology> read_json(std::string_view text);
 
 }  // namespace crosstie

@@ -78,11 +78,11 @@ Json rails_json(const Machine& machine, size_t first) {
   return out;
 }
 
-void add_machine(Json& out, const Machine& m, size_t index) {
+void add_machine(Json& out, const Machine& m, size_t index, JsonRails rails) {
   Json machine = {{"name", plain(m.name())}, {"source", plain(m.source())}};
   if (m.hosts_in_domain() > 1) machine["hosts_in_domain"] = m.hosts_in_domain();
   const size_t first = out["devices"].size();
-  if (paths_fit(m)) machine["rails"] = rails_json(m, first);
+  if (rails == JsonRails::matched && paths_fit(m)) machine["rails"] = rails_json(m, first);
   out["machines"].push_back(std::move(machine));
   for (size_t i = 0; i < m.devices().size(); i++)
     out["devices"].push_back(device_json(m.devices()[i], first + i, first, index));
@@ -119,7 +119,7 @@ Json leaf_json(const Leaf& leaf) {
 
 }  // namespace
 
-std::string json_text(const Topology& topology) {
+std::string json_text(const Topology& topology, JsonRails rails) {
   Json out = {{"schema", json::kSchema}, {"version", json::kVersion}};
   for (const char* list :
        {"machines", "hosts", "leaves", "devices", "links", "nccl_links", "gaps", "refusals"})
@@ -129,7 +129,7 @@ std::string json_text(const Topology& topology) {
   for (const Host& host : topology.hosts) {
     const auto [known, is_new] = machines.emplace(host.machine.get(), machines.size());
     if (is_new) first.push_back(out["devices"].size());
-    if (is_new) add_machine(out, *host.machine, known->second);
+    if (is_new) add_machine(out, *host.machine, known->second, rails);
     out["hosts"].push_back(host_json(host, known->second, first[known->second]));
   }
   for (const Gap& gap : topology.gaps) out["gaps"].push_back(gap_json(gap, Json()));

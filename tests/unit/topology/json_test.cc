@@ -207,3 +207,10 @@ Test(json, rails_are_told_with_the_gpus_that_they_serve) {
   const auto again = read_json(text);
   cr_assert(again && json_text(*again) == text);
 }
+
+Test(json, rails_are_left_out_for_who_reads_it_back) {
+  const Topology was = *read_synthetic("dgx-h100");
+  const std::string text = json_text(was, JsonRails::none);
+  cr_assert(text.find("\"rails\"") == text.npos && json_text(was).find("\"rails\"") != text.npos);
+  cr_assert(json_text(*read_json(text)) == json_text(was));
+}
