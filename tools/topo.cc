@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "this_host.h"
 #include "topology/cluster.h"
@@ -53,18 +55,48 @@ struct TopoOptions {
   bool json = false;
 };
 
+// A file named like a known machine needs its folder: what a name means should not depend on what
+// lies around.
 bool names_a_file(const std::string& input) {
   const std::filesystem::path path(input);
+  if (input.find('/') != std::string::npos || path.extension() == ".xml" ||
+      path.extension() == ".toml" || path.extension() == ".json")
+    return true;
+  const auto wish = parse_wish(input);
   std::error_code none;
-  return input.find('/') != std::string::npos || path.extension() == ".xml" ||
-         path.extension() == ".toml" || path.extension() == ".json" ||
-         std::filesystem::exists(path, none);
+  return !(wish && is_known_machine(wish->machine)) && std::filesystem::exists(path, none);
 }
 
+bool is_made_up(const std::string& input) { return input != kStandard && !names_a_file(input); }
+
 Result<Topology> look_at(const std::string& input) {
-  if (input == "-") return read_topology_file("/dev/stdin");
-  return names_a_file(input) ? read_topology_file(input) : read_synthetic(input);
+  return is_made_up(input) ? read_synthetic(input) : read_topology_file(readable(input));
 }
+
+// Files may tell of one host twice, and it becomes one. Hosts of a known machine are made up: of
+// one name with another input's they would be taken for its, and their NVLink domains too.
+class Names {
+ public:
+  Status add(const std::string& input, const Topology& part) {
+    std::set<std::string_view> own;
+    for (const Host& host : part.hosts) {
+      own.insert(host.name);
+      if (!host.domain.empty()) own.insert(host.domain);
+    }
+    for (const std::string_view name : own) {
+      const auto [known, is_new] = input_of_.emplace(name, input);
+      if (!is_new && (is_made_up(input) || is_made_up(known->second)))
+        return fail(Code::invalid,
+                    "--input: '{}' and '{}' both name {}; tell known machines of a kind in one "
+                    "input, as \"5x dgx-h100\", or name hosts in a cluster file",
+                    known->second, input, name);
+    }
+    return {};
+  }
+
+ private:
+  std::map<std::string, std::string> input_of_;
+};
 
 Result<const Format*> format_named(const std::string& name) {
   const auto found = std::ranges::find(kFormats, name, &Format::name);
@@ -117,9 +149,11 @@ int run_topo(const TopoOptions& options, const Session& session) {
 Result<Topology> look_at_any_size(const std::vector<std::string>& inputs, const Session& session) {
   if (inputs.empty()) return this_host(session.environment, session.log);
   std::vector<Topology> parts;
+  Names names;
   for (const std::string& input : inputs) {
     auto part = look_at(input);
     if (!part || inputs.size() == 1) return part;
+    if (const Status apart = names.add(input, *part); !apart) return pass(apart);
     parts.push_back(std::move(*part));
   }
   return merge(std::move(parts));
@@ -140,14 +174,32 @@ CLI::Validator names_something() {
   return CLI::Validator(check, "", "");
 }
 
+CLI::Validator is_an_input() {
+  const auto check = [](const std::string& text) {
+    if (text.empty()) return std::string("names nothing");
+    if (!is_made_up(text)) return std::string();
+    const auto wish = parse_wish(text);
+    return wish ? std::string() : wish.error().text;
+  };
+  return CLI::Validator(check, "", "");
+}
+
+std::string readable(const std::string& file) { return file == kStandard ? "/dev/stdin" : file; }
+
+void read_standard_input_once(const std::vector<std::string>& files) {
+  if (std::ranges::count(files, kStandard) > 1)
+    throw CLI::ValidationError("-", "standard input can be read once only");
+}
+
 void add_input(CLI::App& verb, std::vector<std::string>& inputs, std::string_view several) {
   verb.add_option(
           "-i,--input", inputs,
           fmt::format("A topology file (NCCL's or hwloc's XML, a machine or cluster in TOML, our "
-                      "JSON; -: standard input), or known machines, as \"2x dgx-h100\"; {}; "
-                      "default: this host",
+                      "JSON; -: standard input), or known machines, as \"2x dgx-h100\" (a file of "
+                      "such a name: ./dgx-h100); {}; default: this host",
                       several))
-      ->check(names_something());
+      ->check(names_something())
+      ->check(is_an_input());
 }
 
 int could_not_look(const Session& session, const Error& error) {
@@ -173,6 +225,7 @@ CLI::Validator of_suffix(std::vector<std::string_view> suffixes) {
 
 void add_report(CLI::App& verb, Report& report) {
   verb.add_option("-o,--output", report.output, "Write to this file; .json implies --json")
+      ->check(names_something())
       ->check(of_suffix({".txt", ".json"}));
   verb.add_flag("--json", report.json, "JSON in place of text");
 }
@@ -182,13 +235,15 @@ void add_topo(CLI::App& app, Session& session) {
   CLI::App* const topo = app.add_subcommand("topo", "Show GPUs, NICs, switches and their links");
   add_input(*topo, options->inputs);
   topo->add_option(
-      "-o,--output", options->output,
-      "Write to this file, in the format of its suffix (.txt, .json, .xml, .dot, .svg, .png); "
-      "default: -, standard output");
+          "-o,--output", options->output,
+          "Write to this file, in the format of its suffix (.txt, .json, .xml, .dot, .svg, .png); "
+          "default: -, standard output")
+      ->check(names_something());
   CLI::Option* const format =
       topo->add_option("-f,--format", options->format,
                        "tree (the default), matrix, paths, json, nccl-xml, dot, "
-                       "svg or png");
+                       "svg or png")
+          ->check(names_something());
   CLI::Option* const matrix =
       topo->add_flag("--matrix", options->matrix,
                      "--format matrix: what joins each to each, as nvidia-smi topo -m");
@@ -200,6 +255,7 @@ void add_topo(CLI::App& app, Session& session) {
   topo->callback([topo, options, &session] {
     const auto verbs = topo->get_subcommands();
     if (!verbs.empty()) return refuse_own_options(*topo, *verbs.front());
+    read_standard_input_once(options->inputs);
     session.run = [options, &session] { return run_topo(*options, session); };
   });
 }

@@ -11,6 +11,11 @@ namespace crosstie::tools {
 Result<Topology> look(const std::vector<std::string>& inputs, const Session& session);
 // The same, for what finds no paths.
 Result<Topology> look_at_any_size(const std::vector<std::string>& inputs, const Session& session);
+// The files that options name are for reading, where "-" is standard input. Throws as CLI11 does.
+inline constexpr std::string_view kStandard = "-";
+std::string readable(const std::string& file);
+void read_standard_input_once(const std::vector<std::string>& files);
+
 // The option for it, -i, --input; and what several are.
 void add_input(CLI::App& verb, std::vector<std::string>& inputs,
                std::string_view several = "several become one cluster");
@@ -20,6 +25,8 @@ int could_not_look(const Session& session, const Error& error);
 
 // Refuses a file whose suffix says another format than those of these suffixes.
 CLI::Validator of_suffix(std::vector<std::string_view> suffixes);
+// For what look() takes.
+CLI::Validator is_an_input();
 // For an option that may be left out, but not be empty: as an unset variable of the shell is.
 CLI::Validator names_something();
 

@@ -33,6 +33,7 @@ void add_topo_check(CLI::App& topo, Session& session) {
   add_report(*check, options->report);
   check->footer("Exit code 1 says that there are errors or warnings; notes do not count.");
   check->callback([options, &session] {
+    read_standard_input_once(options->inputs);
     session.run = [options, &session] { return run(*options, session); };
   });
 }

@@ -33,19 +33,16 @@ void add_topo_diff(CLI::App& topo, Session& session) {
   auto options = std::make_shared<DiffOptions>();
   CLI::App* const diff =
       topo.add_subcommand("diff", "Show what differs in two topologies, what matters first");
-  const auto names_something = [](const std::string& text) {
-    return text.empty() ? "names nothing" : "";
-  };
-  const CLI::Validator something(names_something, "", "");
   diff->add_option("A", options->first,
                    "A topology file or known machines, as -i of topo takes them")
       ->required()
-      ->check(something);
+      ->check(is_an_input());
   diff->add_option("B", options->second, "What to compare with; default: this host")
-      ->check(something);
+      ->check(is_an_input());
   add_report(*diff, options->report);
   diff->footer("Exit code 1 says that they differ.");
   diff->callback([options, &session] {
+    read_standard_input_once({options->first, options->second});
     session.run = [options, &session] { return run(*options, session); };
   });
 }

@@ -147,7 +147,7 @@ bool weighs(const Machine& machine, const Gap& gap) {
 Result<Machine> whole_machine(const MakeXmlOptions& options, const Machine& guest,
                               Concerns& concerns) {
   if (options.overlay.empty()) return guest;
-  const auto overlay = read_overlay_file(options.overlay);
+  const auto overlay = read_overlay_file(readable(options.overlay));
   if (!overlay) return pass(overlay);
   auto laid = lay_over(guest, *overlay);
   if (!laid) return pass(laid, options.overlay);
@@ -198,14 +198,18 @@ void add_topo_make_xml(CLI::App& topo, Session& session) {
   add_input(*verb, options->inputs, "of one host");
   verb->add_option("--overlay", options->overlay,
                    "What the guest does not see, in TOML: PCIe switches with the addresses of GPUs "
-                   "and NICs beneath them, NUMA nodes, link speeds, NVLinks")
+                   "and NICs beneath them, NUMA nodes, link speeds, NVLinks; -: standard input")
       ->check(names_something());
   verb->add_option("-o,--output", options->output,
                    "Write to this file; default: -, standard output")
+      ->check(names_something())
       ->check(of_suffix({".xml"}));
   verb->add_flag("--strict", options->strict,
                  "What would be a warning is an error, as with CROSSTIE_STRICT=1");
   verb->callback([options, &session] {
+    auto read = options->inputs;
+    read.push_back(options->overlay);
+    read_standard_input_once(read);
     session.run = [options, &session] { return run(*options, session); };
   });
 }

@@ -181,11 +181,9 @@ MachinePointer Reader::inline_machine(const toml::table& table) {
 MachinePointer Reader::machine_named(const toml::node& at, const std::string& text) {
   MachinePointer& known = by_name_[text];
   if (known) return known;
-  const bool built_in =
-      std::ranges::find(known_machines(), text, &KnownMachine::name) != known_machines().end();
   std::error_code none;
   const std::filesystem::path file = folder_ / text;
-  const bool is_file = !built_in && std::filesystem::exists(file, none);
+  const bool is_file = !is_known_machine(text) && std::filesystem::exists(file, none);
   const auto topology = is_file ? read_host_file(file) : read_synthetic(text);
   if (!good(at, topology)) return {};
   if (topology->hosts.size() != 1)

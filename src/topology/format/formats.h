@@ -46,6 +46,12 @@ Result<Overlay> read_overlay_file(const std::filesystem::path& file);
 
 // "dgx-h100", "2x dgx-h100": hosts of a machine that we know.
 Result<Topology> read_synthetic(std::string_view text);
+// What such text says, of whatever machine; fails on a number of hosts that cannot be.
+struct Wish {
+  uint32_t hosts = 1;
+  std::string_view machine;
+};
+Result<Wish> parse_wish(std::string_view text);
 
 // The machines built in.
 struct KnownMachine {
@@ -53,6 +59,7 @@ struct KnownMachine {
   std::string_view toml;
 };
 std::span<const KnownMachine> known_machines();
+bool is_known_machine(std::string_view name);
 
 // For people: what contains what, link speeds, and what is unsure.
 std::string tree_text(const Topology& topology);

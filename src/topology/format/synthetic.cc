@@ -13,23 +13,6 @@ namespace {
 
 constexpr uint32_t kMostHosts = 1 << 20;
 
-struct Wish {
-  uint32_t hosts = 1;
-  std::string_view machine;
-};
-
-Result<Wish> parse(std::string_view text) {
-  Wish wish{1, trim(text)};
-  uint32_t count = 0;
-  const char* const begin = wish.machine.data();
-  const char* const end = begin + wish.machine.size();
-  const auto [after, error] = std::from_chars(begin, end, count);
-  if (after == begin || after == end || *after != 'x') return wish;
-  if (error != std::errc() || count == 0 || count > kMostHosts)
-    return fail(Code::invalid, "'{}': the number of hosts must be from 1 to {}", text, kMostHosts);
-  return Wish{count, trim({after + 1, static_cast<size_t>(end - after - 1)})};
-}
-
 tl::unexpected<Error> unknown_machine(std::string_view wanted) {
   std::vector<std::string_view> names;
   for (const KnownMachine& m : known_machines()) names.push_back(m.name);
@@ -46,10 +29,29 @@ std::string host_name(std::string_view machine, uint32_t index, uint32_t hosts) 
 
 }  // namespace
 
+Result<Wish> parse_wish(std::string_view text) {
+  Wish wish{1, trim(text)};
+  uint32_t count = 0;
+  const char* const begin = wish.machine.data();
+  const char* const end = begin + wish.machine.size();
+  const auto [after, error] = std::from_chars(begin, end, count);
+  if (after != begin && after != end && *after == 'x') {
+    if (error != std::errc() || count == 0 || count > kMostHosts)
+      return fail(Code::invalid, "'{}': the number of hosts must be from 1 to {}", text,
+                  kMostHosts);
+    wish = {count, trim({after + 1, static_cast<size_t>(end - after - 1)})};
+  }
+  if (wish.machine.empty()) return fail(Code::invalid, "'{}' names no machine", text);
+  return wish;
+}
+
+bool is_known_machine(std::string_view name) {
+  return std::ranges::find(known_machines(), name, &KnownMachine::name) != known_machines().end();
+}
+
 Result<Topology> read_synthetic(std::string_view text) {
-  const auto wish = parse(text);
+  const auto wish = parse_wish(text);
   if (!wish) return pass(wish);
-  if (wish->machine.empty()) return fail(Code::invalid, "'{}' names no machine", text);
   const auto known = std::ranges::find(known_machines(), wish->machine, &KnownMachine::name);
   if (known == known_machines().end()) return unknown_machine(wish->machine);
   auto machine = read_machine_toml(known->toml, "built-in description");
