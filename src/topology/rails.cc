@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "topology/assignment.h"
 
@@ -43,6 +44,8 @@ class Host {
   void add_port(size_t port) { ports_.push_back(port); }
 
   void match() {
+    for (size_t i = 0; i < ports_.size(); i++)
+      if (const auto& told = told_rail(i)) taken_.insert(told->value);
     leave_out_what_cannot_serve();
     if (!gpus_.empty() && !ports_.empty()) {
       const auto limits = limits_of_ports();
@@ -55,6 +58,7 @@ class Host {
  private:
   uint32_t gpu(size_t i) const { return rails_.gpus[gpus_[i]].device; }
   uint32_t port(size_t i) const { return rails_.ports[ports_[i]].device; }
+  const Property<int>& told_rail(size_t i) const { return machine_.devices()[port(i)].rail; }
   size_t ports_per_gpu() const {
     return std::clamp<size_t>(ports_.size() / gpus_.size(), 1, worthwhile_);
   }
@@ -263,22 +267,27 @@ class Host {
     }
   }
 
-  // Without GPUs every port that could serve is a rail.
+  // Without GPUs every port that could serve is a rail. Those of which none is told get free ones.
   void number_rails() {
     std::vector<std::pair<uint32_t, size_t>> order;  // the first GPU served, the port
-    for (const size_t p : ports_) {
-      const auto& gpus = rails_.ports[p].gpus;
-      if (gpus_.empty() || !gpus.empty()) order.emplace_back(gpus.empty() ? 0 : gpus[0], p);
+    for (size_t i = 0; i < ports_.size(); i++) {
+      const auto& gpus = rails_.ports[ports_[i]].gpus;
+      if (!told_rail(i) && (gpus_.empty() || !gpus.empty()))
+        order.emplace_back(gpus.empty() ? 0 : gpus[0], ports_[i]);
     }
     std::ranges::sort(order);
-    for (uint32_t rail = 0; rail < order.size(); rail++)
-      rails_.ports[order[rail].second].rail = rail;
+    int rail = 0;
+    for (const auto& [gpu, p] : order) {
+      while (taken_.contains(rail)) rail++;
+      rails_.ports[p].rail = static_cast<uint32_t>(rail++);
+    }
   }
 
   const Machine& machine_;
   const Paths& paths_;
   Rails& rails_;
   std::vector<size_t> gpus_, ports_;
+  std::set<int> taken_;    // rails that are told of a port
   size_t worthwhile_ = 1;  // so many ports a GPU
 };
 

@@ -45,8 +45,8 @@ struct Rails {
 // spread; of equals that in the order of devices. Beyond 256 GPUs with a port each, which no host
 // has, pairs are made one by one instead, the nearest first. Ports without carrier, without RDMA
 // where others have it, or so slow that no GPU gains by them, stay out. A port's rail is what is
-// told of it, else its place among the ports that serve, in the order of the GPUs that they serve:
-// the same on hosts of one kind.
+// told of it; the other ports that serve have the rails that are free, in the order of the GPUs
+// that they serve: the same on hosts of one kind.
 Rails match_rails(const Machine& machine, const Paths& physical);
 Rails match_rails(const Machine& machine);
 

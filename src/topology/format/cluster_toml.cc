@@ -19,21 +19,25 @@
 //   hosts_per_leaf = 32           # so many in a row on one: {group} counts them from 0
 //
 // Files are relative to this one. Without `rails`, ports are on rails in their order, which a gap
-// says where leaves are given; without `domain`, hosts of a kind whose NVSwitches are outside it
+// says where leaves are given; ports that it leaves out but that serve GPUs get the rails that are
+// free, which a gap says. Without `domain`, hosts of a kind whose NVSwitches are outside it
 // (gb200-nvl72) share them in their order. Hosts of which all is equal share one Machine.
 #include <map>
 
+#include "base/text.h"
 #include "topology/cluster.h"
 #include "topology/domain.h"
 #include "topology/format/file.h"
 #include "topology/format/toml.h"
 #include "topology/host_names.h"
+#include "topology/rails.h"
 
 namespace crosstie {
 namespace {
 
 constexpr int64_t kMostHosts = 1 << 20;
 constexpr int64_t kMostRail = 1023;
+constexpr size_t kMostNamed = 4;  // ports of one gap
 using MachinePointer = std::shared_ptr<const Machine>;
 
 // {key} in the pattern becomes the value. What else is in braces stays.
@@ -72,6 +76,7 @@ class Reader : TomlReader {
   MachinePointer lay(const toml::table& in, MachinePointer machine);
   MachinePointer give_rails(const toml::array& rails, MachinePointer machine);
   void put_on_rail(const toml::node& port, int rail, Machine::Parts& parts);
+  static void complete_rails(Machine::Parts& parts);
   void give_domains(const toml::table& in, size_t first);
 
   Row row(const toml::table& in);
@@ -224,7 +229,25 @@ MachinePointer Reader::give_rails(const toml::array& rails, MachinePointer machi
     }
     rail++;
   }
+  if (status_) complete_rails(parts);
   return std::make_shared<const Machine>(std::move(parts));
+}
+
+// Ports that were not listed, but serve GPUs.
+void Reader::complete_rails(Machine::Parts& parts) {
+  const Machine machine(parts);
+  if (!paths_fit(machine)) return;
+  std::vector<std::string_view> unlisted;
+  for (const Rails::Port& port : match_rails(machine).ports) {
+    Device& d = parts.devices[port.device];
+    if (!port.rail || d.rail) continue;
+    d.rail = known(static_cast<int>(*port.rail), Provenance::assumed);
+    unlisted.push_back(d.label);
+  }
+  if (!unlisted.empty())
+    parts.gaps.push_back({"ports",
+                          fmt::format("the rail of {} is not told", some_of(unlisted, kMostNamed)),
+                          "those that are free, in the order of the GPUs that they serve"});
 }
 
 void Reader::put_on_rail(const toml::node& node, int rail, Machine::Parts& parts) {

@@ -5,6 +5,7 @@
 
 #include "machines.h"
 #include "topology/format/formats.h"
+#include "topology/rails.h"
 
 using namespace crosstie;
 using namespace crosstie::test;
@@ -57,6 +58,27 @@ Test(cluster_toml, hosts_rails_leaves_and_domains_are_as_written) {
   cr_assert(says(t, "core", "rails 0 and 1"));
   cr_assert(says(t, "tray01", "to which leaf") && says(t, "tray01", "17 more hosts"));
   cr_assert(has_gap(*t.hosts[4].machine, "ports", "rails"), "assumed to be in their order");
+}
+
+// The ports that are told are two of eight, and not in the order in which they would be matched.
+Test(cluster_toml, ports_that_the_rails_leave_out_get_the_rails_that_are_free) {
+  const Topology t = read(hosts("a", "rails = [\"mlx5_3\", [], \"mlx5_0\"]\n") +
+                          leaves("name = \"l{rail}\"\nhosts = \"a\"\nrails = [0,1,2,3,7]"));
+  const Machine& machine = *t.hosts[0].machine;
+  std::string rails;
+  for (const Rails::Port& port : match_rails(machine).ports) {
+    const Device& d = machine.devices()[port.device];
+    cr_expect(d.rail && port.rail == static_cast<uint32_t>(d.rail->value));
+    rails += fmt::format("{}{}: {}", rails.empty() ? "" : ", ", d.label, *port.rail);
+  }
+  cr_expect(rails ==
+                "mlx5_0: 2, mlx5_3: 0, mlx5_4: 1, mlx5_5: 3, mlx5_6: 4, mlx5_9: 5, mlx5_10: 6, "
+                "mlx5_11: 7",
+            "%s", rails.c_str());
+  cr_expect(find(machine, "mlx5_0")->rail->from == Provenance::file);
+  cr_expect(find(machine, "mlx5_4")->rail->from == Provenance::assumed);
+  cr_expect(has_gap(machine, "ports", "the rail of mlx5_4, mlx5_5, mlx5_6, mlx5_9 and 2 more"));
+  cr_expect(t.leaves[t.hosts[0].leaves[7]].name == "l7");
 }
 
 Test(cluster_toml, equal_machines_are_one_wherever_they_are_from) {

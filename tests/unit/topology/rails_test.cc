@@ -45,6 +45,18 @@ Test(rails, each_gpu_has_the_port_behind_its_switch_and_its_own_rail) {
   for (uint32_t i = 0; i < 8; i++) cr_assert(rails.ports[i].rail == i);
 }
 
+Test(rails, a_rail_that_is_told_of_one_port_is_no_other_port_s) {
+  Plan plan = usual_plan();
+  plan.edit = [](Device& d) {
+    if (d.label == "mlx5_5") d.rail = known(0, Provenance::file);
+    if (d.label == "mlx5_2") d.rail = known(3, Provenance::file);
+  };
+  std::string rails;
+  for (const Rails::Port& port : match_rails(plan.build()).ports)
+    rails += fmt::format(" {}", *port.rail);
+  cr_assert(rails == " 1 2 3 4 5 0 6 7", "%s", rails.c_str());
+}
+
 // gpu0 has no NIC of its own. If it took the nearest first, gpu1 would have to cross sockets.
 Test(rails, a_gpu_leaves_the_nearest_port_to_the_gpu_beside_it) {
   const Plan plan{.numas = 2, .switches = {{0, 1, {}, true}, {0, 1, {400}}, {1, 0, {400}}}};
