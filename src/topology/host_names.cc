@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <map>
+#include <tuple>
 
 #include "base/text.h"
 
@@ -43,6 +45,11 @@ uint64_t to_number(std::string_view digits) {
   return value;
 }
 
+// With zeros before it where the first of its range has such.
+std::string padded(uint64_t number, std::string_view first) {
+  return fmt::format("{:0{}}", number, first[0] == '0' ? first.size() : 1);
+}
+
 // "7" or "001-128", added to `numbers`.
 Status expand_range(std::string_view range, Names& numbers) {
   const size_t dash = range.find('-');
@@ -54,8 +61,7 @@ Status expand_range(std::string_view range, Names& numbers) {
   if (to < from) return fail(Code::invalid, "the range '{}' runs backwards", range);
   if (to - from >= kMostNames)
     return fail(Code::invalid, "the range '{}' is of more than {} hosts", range, kMostNames);
-  for (uint64_t n = from; n <= to; n++)
-    numbers.push_back(fmt::format("{:0{}}", n, first[0] == '0' ? first.size() : 1));
+  for (uint64_t n = from; n <= to; n++) numbers.push_back(padded(n, first));
   return {};
 }
 
@@ -103,7 +109,61 @@ Result<Names> expand_element(std::string_view element) {
   return names;
 }
 
+// A name around its last number; all of it is `before` where there is none.
+struct Numbered {
+  std::string_view before, number, after;
+};
+
+// What follows a dot is the network's name.
+Numbered split_at_number(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  const size_t end = name.substr(0, name.find('.')).find_last_of(kDigits) + 1;
+  const size_t begin = name.substr(0, end).find_last_not_of(kDigits) + 1;
+  const std::string_view number = name.substr(begin, end - begin);
+  if (!is_number(number)) return {name, "", ""};
+  return {name.substr(0, begin), number, name.substr(end)};
+}
+
+// "001-128,130"
+std::string ranges(const std::vector<std::string_view>& numbers) {
+  std::string out;
+  for (size_t first = 0, last = 0; first < numbers.size(); first = last + 1) {
+    last = first;
+    while (last + 1 < numbers.size() &&
+           numbers[last + 1] == padded(to_number(numbers[last]) + 1, numbers[first]))
+      last++;
+    out += fmt::format("{}{}", out.empty() ? "" : ",", numbers[first]);
+    if (last > first) out += fmt::format("-{}", numbers[last]);
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string fold_host_names(std::vector<std::string_view> names) {
+  std::ranges::sort(names, NaturalOrder());
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  struct Element {
+    Numbered first;
+    std::vector<std::string_view> numbers;
+  };
+  std::vector<Element> elements;
+  std::map<std::tuple<std::string_view, bool, std::string_view>, size_t> known;
+  for (const std::string_view name : names) {
+    const Numbered parts = split_at_number(name);
+    const std::tuple around(parts.before, parts.number.empty(), parts.after);
+    const auto [at, is_new] = known.emplace(around, elements.size());
+    if (is_new) elements.push_back({parts, {}});
+    elements[at->second].numbers.push_back(parts.number);
+  }
+  std::string out;
+  for (const auto& [first, numbers] : elements) {
+    const std::string all = ranges(numbers);
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : ",", first.before,
+                       numbers.size() == 1 ? all : "[" + all + "]", first.after);
+  }
+  return out;
+}
 
 Result<Names> expand_host_names(std::string_view list) {
   Names all;

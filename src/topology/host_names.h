@@ -13,4 +13,8 @@ namespace crosstie {
 // Fails on a malformed list, and on one of more than 2^20 names.
 Result<std::vector<std::string>> expand_host_names(std::string_view list);
 
+// The way back, in natural order: each is folded by the last number before its
+// first dot.
+std::string fold_host_names(std::vector<std::string_view> names);
+
 }  // namespace crosstie

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "topology/host_names.h"
+
 namespace crosstie {
 namespace {
 
@@ -202,15 +204,23 @@ class Cluster {
   std::vector<size_t> group_of_;  // by leaf
 };
 
+// By their names, where these are short.
+std::string title_of_several(const Block& hosts) {
+  constexpr size_t kLongest = 40;
+  std::vector<std::string_view> names;
+  for (const Host* host : hosts) names.push_back(host->name);
+  const std::string folded = fold_host_names(std::move(names));
+  return fmt::format("{} hosts of this kind: {}", hosts.size(),
+                     folded.size() <= kLongest ? folded : hosts[0]->machine->name());
+}
+
 }  // namespace
 
 std::string title_of(const std::vector<const Host*>& hosts) {
   std::set<std::string_view> domains;
   for (const Host* host : hosts)
     if (!host->domain.empty()) domains.insert(host->domain);
-  const std::string title = hosts.size() == 1
-                                ? hosts[0]->name
-                                : fmt::format("{}x {}", hosts.size(), hosts[0]->machine->name());
+  const std::string title = hosts.size() == 1 ? hosts[0]->name : title_of_several(hosts);
   if (domains.empty()) return title;
   return domains.size() == 1 ? fmt::format("{}, NVLink domain {}", title, *domains.begin())
                              : fmt::format("{}, {} NVLink domains", title, domains.size());

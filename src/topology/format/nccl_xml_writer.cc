@@ -38,7 +38,7 @@ constexpr std::string_view kCpuClass = "0x068001";
 // What had to be invented, and what no element could say.
 struct Notes {
   std::vector<std::string> invented;
-  std::set<std::string> left_out;
+  std::set<std::string, NaturalOrder> left_out;
 };
 
 std::string class_text(const Device& d) {

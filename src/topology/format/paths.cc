@@ -12,12 +12,6 @@
 namespace crosstie {
 namespace {
 
-// What stays within a device has no link whose rate there were.
-std::string rate_text(const Path& path) {
-  if (path.type == PathClass::loc) return std::string(name(path.type));
-  return fmt::format("{} {}{}", name(path.type), mark(path.rate()), to_text(path.bandwidth));
-}
-
 std::string route_text(const Machine& machine, const Paths& paths, uint32_t from, uint32_t to) {
   std::string out;
   for (const uint32_t device : paths.route(from, to))
@@ -32,7 +26,7 @@ class PathTable {
         physical_(machine, Paths::View::physical),
         nccl_(machine, Paths::View::nccl) {}
 
-  std::string text() const {
+  std::string text() {
     std::string out;
     const auto gpus = machine_.endpoints(DeviceKind::gpu);
     for (const uint32_t from : gpus) {
@@ -43,8 +37,11 @@ class PathTable {
     return out;
   }
 
+  // Whether a rate in the text is marked as assumed.
+  bool has_marks() const { return has_marks_; }
+
  private:
-  std::string line(uint32_t from, uint32_t to) const {
+  std::string line(uint32_t from, uint32_t to) {
     const Path is = physical_.between(from, to), taken = nccl_.between(from, to);
     const auto label = [&](uint32_t i) -> const std::string& {
       return machine_.devices()[i].label;
@@ -57,8 +54,16 @@ class PathTable {
     return printable(out) + "\n";
   }
 
+  // What stays within a device has no link whose rate there were.
+  std::string rate_text(const Path& path) {
+    if (path.type == PathClass::loc) return std::string(name(path.type));
+    has_marks_ |= !mark(path.rate()).empty();
+    return fmt::format("{} {}{}", name(path.type), mark(path.rate()), to_text(path.bandwidth));
+  }
+
   const Machine& machine_;
   const Paths physical_, nccl_;
+  bool has_marks_ = false;
 };
 
 }  // namespace
@@ -66,13 +71,16 @@ class PathTable {
 std::string paths_text(const Topology& topology) {
   std::string out;
   std::vector<const Machine*> told;
+  bool has_marks = false;
   for (const Host& host : topology.hosts) {
     const Machine* const machine = host.machine.get();
     if (std::ranges::find(told, machine) != told.end()) continue;
     told.push_back(machine);
-    out += printable(host.name) + ":\n" + PathTable(*machine).text();
+    PathTable table(*machine);
+    out += printable(host.name) + ":\n" + table.text();
+    has_marks |= table.has_marks();
   }
-  if (out.find(kAssumedMark) != out.npos) out += kAssumedLegend;
+  if (has_marks) out += kAssumedLegend;
   return out;
 }
 

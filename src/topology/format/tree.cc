@@ -3,13 +3,13 @@
 // below the tree, one line for all devices of which the same is to be said.
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <set>
 
 #include "base/printable.h"
 #include "base/text.h"
 #include "topology/format/formats.h"
 #include "topology/format/mark.h"
+#include "topology/host_names.h"
 #include "topology/rails.h"
 
 namespace crosstie {
@@ -29,7 +29,7 @@ class Tree {
     }
   }
 
-  std::string text() const {
+  std::string text() {
     std::string out;
     std::vector<int> depth(machine_.devices().size());
     for (uint32_t i = 0; i < depth.size(); i++) {
@@ -39,9 +39,11 @@ class Tree {
     }
     return out;
   }
+  // Whether a rate in the text is marked as assumed.
+  bool has_marks() const { return has_marks_; }
 
  private:
-  std::string line(uint32_t i) const {
+  std::string line(uint32_t i) {
     const Device& d = machine_.devices()[i];
     std::string out = d.label;
     if (d.identity.bdf) out += " " + to_text(*d.identity.bdf);
@@ -64,8 +66,9 @@ class Tree {
     return fmt::format("  rail {}{}{}", *port.rail, of, fmt::join(gpus, ", "));
   }
 
-  static std::string rate(const Link& link) {
+  std::string rate(const Link& link) {
     if (!link.bandwidth) return "?";
+    has_marks_ |= !mark(*link.bandwidth).empty();
     return fmt::format("{}{}", mark(*link.bandwidth), to_text(link.bandwidth->value));
   }
 
@@ -76,21 +79,21 @@ class Tree {
     return nullptr;
   }
 
-  std::string sys_text(uint32_t i) const {
+  std::string sys_text(uint32_t i) {
     for (const Link* link : links_of_[i])
       if (link->type == LinkType::sys) return "  sys " + rate(*link);
     return {};
   }
 
   // What leaves a GPU beside PCIe, type by type: "  nvlink 18x ~371 GB/s (nvswitch0 5x, …)".
-  std::string bundles_text(uint32_t i) const {
+  std::string bundles_text(uint32_t i) {
     std::string out;
     for (const LinkType type : {LinkType::nvlink, LinkType::xgmi, LinkType::c2c})
       out += bundle_text(i, type);
     return out;
   }
 
-  std::string bundle_text(uint32_t i, LinkType type) const {
+  std::string bundle_text(uint32_t i, LinkType type) {
     Link all{.type = type, .count = 0};
     std::vector<std::string> ends;
     for (const Link* link : links_of_[i]) {
@@ -100,6 +103,7 @@ class Tree {
       all.count += link->count;
       if (!link->bandwidth) continue;
       if (!all.bandwidth) all.bandwidth = known(Bandwidth{}, link->bandwidth->from);
+      all.bandwidth->from = std::min(all.bandwidth->from, link->bandwidth->from);
       all.bandwidth->value.bytes_per_second += link->bandwidth->value.bytes_per_second;
     }
     if (ends.empty()) return {};
@@ -110,6 +114,7 @@ class Tree {
   std::vector<std::vector<const Link*>> links_of_;
   Rails rails_;                           // none where the host is too large for paths
   std::vector<const Rails::Port*> port_;  // by device
+  bool has_marks_ = false;
 };
 
 std::string counted(uint32_t count, std::string_view one, std::string_view many) {
@@ -145,34 +150,57 @@ std::string hosts_text(const Host& first, size_t count) {
   return count == 1 ? first.name : fmt::format("{}x {}", count, first.machine->name());
 }
 
-// What joins hosts.
-std::string cluster_text(const Topology& topology) {
-  std::set<std::string_view> domains;
+// The hosts of each domain.
+std::string domains_text(const Topology& topology) {
+  std::map<std::string_view, std::vector<std::string_view>, NaturalOrder> hosts;
   for (const Host& host : topology.hosts)
-    if (!host.domain.empty()) domains.insert(host.domain);
+    if (!host.domain.empty()) hosts[host.domain].push_back(host.name);
   std::string out;
-  if (!domains.empty())
-    out += fmt::format("NVLink domains: {}\n", printable(some_of(domains, kMostNamed)));
-  const auto leaves = topology.leaves | std::views::transform(&Leaf::name);
-  if (!leaves.empty())
-    out += fmt::format("leaf switches: {}\n", printable(some_of(leaves, kMostNamed)));
-  return out + gaps_text(topology.gaps);
+  for (auto& [domain, names] : hosts)
+    out += fmt::format("NVLink domain {}: {}\n", printable(std::string(domain)),
+                       printable(fold_host_names(std::move(names))));
+  return out;
+}
+
+// The hosts that are cabled to each leaf switch; of those with the same hosts one line.
+std::string leaves_text(const Topology& topology) {
+  std::vector<std::vector<std::string_view>> hosts(topology.leaves.size());
+  for (const Host& host : topology.hosts)
+    for (const uint32_t leaf : std::set(host.leaves.begin(), host.leaves.end()))
+      if (leaf != kNoLeaf) hosts[leaf].push_back(host.name);
+  std::vector<std::pair<std::string, std::vector<std::string_view>>> lines;
+  std::map<std::string, size_t> known;
+  for (size_t leaf = 0; leaf < hosts.size(); leaf++) {
+    const std::string names = fold_host_names(std::move(hosts[leaf]));
+    const auto [at, is_new] = known.emplace(names, lines.size());
+    if (is_new) lines.push_back({names, {}});
+    lines[at->second].second.push_back(topology.leaves[leaf].name);
+  }
+  std::string out;
+  for (const auto& [names, leaves] : lines)
+    out += fmt::format("leaf switch{} {}: {}\n", leaves.size() == 1 ? "" : "es",
+                       printable(fold_host_names(leaves)),
+                       names.empty() ? "no hosts" : printable(names));
+  return out;
 }
 
 }  // namespace
 
 std::string tree_text(const Topology& topology) {
   std::string out;
+  bool has_marks = false;
   for (size_t i = 0, count = 0; i < topology.hosts.size(); i += count) {
     const Host& host = topology.hosts[i];
     for (count = 1; i + count < topology.hosts.size(); count++)
       if (topology.hosts[i + count].machine != host.machine) break;
     out += fmt::format("{}: {}{}\n", printable(hosts_text(host, count)), count == 1 ? "" : "each ",
                        summary(*host.machine));
-    out += Tree(*host.machine).text() + gaps_text(host.machine->gaps());
+    Tree tree(*host.machine);
+    out += tree.text() + gaps_text(host.machine->gaps());
+    has_marks |= tree.has_marks();
   }
-  out += cluster_text(topology);
-  if (out.find(kAssumedMark) != out.npos) out += kAssumedLegend;
+  out += domains_text(topology) + leaves_text(topology) + gaps_text(topology.gaps);
+  if (has_marks) out += kAssumedLegend;
   return out;
 }
 

@@ -108,9 +108,21 @@ Test(drawing, gives_a_rail_one_colour_at_port_cable_and_leaf) {
 
 Test(drawing, of_thousands_of_hosts_has_one_box_for_each_kind) {
   const std::string text = dot_text(on_leaves("2048x dgx-h100"));
-  cr_assert(text.find("<B>2048x dgx-h100</B>") != std::string::npos);
+  cr_assert(text.find("<B>2048 hosts of this kind: dgx-h100-[0-2047]</B>") != std::string::npos);
   cr_assert(text.find("label=\"2048x\"") != std::string::npos);
   cr_assert(text.size() < 16384, "%zu bytes", text.size());
+}
+
+Test(drawing, of_hosts_of_one_kind_says_that_it_is_of_several) {
+  const auto shows = [](const std::string& hosts, const char* title) {
+    const std::string text = dot_text(one(hosts));
+    cr_expect(text.find(title) != std::string::npos, "%s: %s", hosts.c_str(), text.c_str());
+  };
+  shows("4x dgx-h100", "<B>4 hosts of this kind: dgx-h100-[0-3]</B>");
+  shows("36x gb200-nvl72", "36 hosts of this kind: gb200-nvl72-[0-35], 2 NVLink domains");
+  Topology named = one("2x dgx-h100");
+  named.hosts[0].name = std::string(30, 'x'), named.hosts[1].name = std::string(30, 'y');
+  cr_expect(dot_text(named).find("2 hosts of this kind: dgx-h100<") != std::string::npos);
 }
 
 Test(drawing, as_svg_holds_the_labels_as_text) {

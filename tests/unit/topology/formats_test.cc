@@ -8,6 +8,7 @@
 #include "knobs.h"
 #include "machines.h"
 #include "one_host.h"
+#include "topology/builder.h"
 
 using namespace crosstie;
 using namespace crosstie::test;
@@ -325,4 +326,46 @@ Test(json, keeps_hosts_of_two_kinds_apart) {
   for (const size_t i : {0, 1, 2}) cr_assert(json["hosts"][i]["machine"] == (i == 1 ? 1 : 0));
   const auto& last = json["links"].back();
   cr_assert(json["devices"][last["b"].get<size_t>()]["machine"] == 1);
+}
+
+Test(tree, marks_a_bundle_of_which_any_link_is_assumed_and_explains_marks_only) {
+  const auto text = [](Provenance second) {
+    Builder builder("host~", "test");
+    Device numa{.kind = DeviceKind::numa, .identity = {.number = 0}};
+    const uint32_t parent = builder.see(numa);
+    Device gpu{.kind = DeviceKind::gpu, .parent = parent};
+    gpu.pcie_speed = known(32.0, Provenance::file);
+    gpu.pcie_lanes = known(16, Provenance::file);
+    gpu.identity.bdf = Bdf{0, 1, 0, 0};
+    const uint32_t from = builder.see(gpu);
+    for (const Provenance provenance : {Provenance::file, second})
+      builder.link(from, builder.see({.kind = DeviceKind::nvswitch}),
+                   {LinkType::nvlink, 2, known(gigabytes(40), provenance)});
+    return tree_text(single_host(*std::move(builder).build()));
+  };
+  const std::string told = text(Provenance::file), mixed = text(Provenance::assumed);
+  cr_expect(told.find("nvlink 4x 80 GB/s") != std::string::npos, "%s", told.c_str());
+  cr_expect(told.find("~ assumed") == std::string::npos, "%s", told.c_str());
+  cr_expect(mixed.find("nvlink 4x ~80 GB/s") != std::string::npos, "%s", mixed.c_str());
+  cr_expect(mixed.find("~ assumed") != std::string::npos, "%s", mixed.c_str());
+}
+
+Test(tree, tells_hosts_of_domains_and_leaves_in_natural_order) {
+  Topology topology = *read_synthetic("4x dgx-h100");
+  topology.leaves = {{"leaf2", 0}, {"leaf10", 1}, {"spare", {}}, {"leaf11", 0}};
+  for (uint32_t i = 0; i < 4; i++) {
+    Host& host = topology.hosts[i];
+    host.name = fmt::format("node{}", i + 8);
+    host.domain = i < 2 ? "rack10" : "rack2";
+    host.leaves.assign(8, kNoLeaf);
+    host.leaves[0] = i < 3 ? 0 : 3;
+    if (i < 3) host.leaves[1] = 1;
+  }
+  const std::string text = tree_text(topology);
+  cr_assert(text.find("NVLink domain rack2: node[10-11]\n"
+                      "NVLink domain rack10: node[8-9]\n"
+                      "leaf switches leaf[2,10]: node[8-10]\n"
+                      "leaf switch spare: no hosts\n"
+                      "leaf switch leaf11: node11\n") != std::string::npos,
+            "%s", text.c_str());
 }

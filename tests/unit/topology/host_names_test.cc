@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 
+#include "base/text.h"
+
 using namespace crosstie;
 
 namespace {
@@ -47,4 +49,29 @@ Test(host_names, no_list_is_longer_than_any_cluster) {
   expect_error("n[1-2]" + std::string(252, 'n'), "more than 253 letters");
   expect("n[1-2]" + std::string(251, 'n'),
          {"n1" + std::string(251, 'n'), "n2" + std::string(251, 'n')});
+}
+
+Test(host_names, folded_are_in_natural_order_and_expand_to_themselves) {
+  const auto folds = [](const std::vector<std::string_view>& names, std::string_view to) {
+    const std::string folded = fold_host_names(names);
+    cr_expect(folded == to, "%s, not %s", folded.c_str(), std::string(to).c_str());
+    cr_expect(expand_host_names(folded)->size() == names.size());
+  };
+  folds({"tray10", "tray9", "tray1"}, "tray[1,9-10]");
+  folds({"n098", "n099", "n100", "n102"}, "n[098-100,102]");
+  folds({"n1", "n01", "n2"}, "n[01,1-2]");
+  folds({"login", "n0", "n1", "login2"}, "login,login2,n[0-1]");
+  folds({"r10n1", "r2n1", "r2n2"}, "r2n[1-2],r10n1");
+  folds({"a1.pod7.net", "a2.pod7.net", "a3.pod8.net"}, "a[1-2].pod7.net,a3.pod8.net");
+  folds({"n99999999999999999999", "n1"}, "n1,n99999999999999999999");
+  cr_expect(fold_host_names({}).empty() && fold_host_names({"a", "a"}) == "a");
+}
+
+Test(host_names, numbers_within_count_by_their_value) {
+  const NaturalOrder before;
+  const std::vector<std::string_view> ascending = {
+      "", "10", "a", "a1", "a2", "a2b", "a010", "a10", "a10b2", "a10b10", "rack2-1", "rack10"};
+  for (size_t i = 0; i < ascending.size(); i++)
+    for (size_t j = 0; j < ascending.size(); j++)
+      cr_expect(before(ascending[i], ascending[j]) == (i < j), "%zu %zu", i, j);
 }
