@@ -217,19 +217,29 @@ class Reader {
   int64_t next_ = 0;            // id
 };
 
-// Depth of nesting is the one thing that the parser itself does not bound.
+// Depth of nesting is the one thing that the parser itself does not bound. Its callback could, but
+// with one the parser goes over all of an array again after each of its elements.
 constexpr int kDeepest = 16;
 
+bool is_deep(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size() && depth <= kDeepest; i++) {
+    const char c = text[i];
+    if (c == '"')
+      quoted = !quoted;
+    else if (quoted)
+      i += c == '\\';
+    else
+      depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+  }
+  return depth > kDeepest;
+}
+
 Result<json::Json> parse(std::string_view text) {
-  bool deep = false;
-  const auto watch = [&](int depth, json::Json::parse_event_t, json::Json&) {
-    deep |= depth > kDeepest;
-    return !deep;
-  };
+  if (is_deep(text)) return fail(Code::invalid, "is nested more than {} deep", kDeepest);
   try {
-    json::Json parsed = json::Json::parse(text, watch);
-    if (deep) return fail(Code::invalid, "is nested more than {} deep", kDeepest);
-    return parsed;
+    return json::Json::parse(text);
   } catch (const json::Json::parse_error& error) {
     const auto upto = text.substr(0, std::min(error.byte, text.size()));
     return fail(Code::invalid, "line {}: is no JSON{}", 1 + std::ranges::count(upto, '\n'),

@@ -2,6 +2,7 @@
 // What is written as JSON is read back whole; what is not ours is refused with its place.
 #include <criterion/criterion.h>
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "topology/builder.h"
@@ -155,6 +156,23 @@ Test(json, deep_nesting_is_refused) {
   cr_expect(!read_json(std::string(1000000, '[')));
   cr_expect(
       !read_json("{\"schema\": " + std::string(100000, '[') + std::string(100000, ']') + "}"));
+}
+
+Test(json, time_to_read_grows_no_faster_than_the_number_of_hosts) {
+  const auto seconds = [](uint32_t hosts) {
+    const std::string text = json_text(*read_synthetic(fmt::format("{}x dgx-h100", hosts)));
+    const std::clock_t begin = std::clock();
+    cr_assert(read_json(text)->hosts.size() == hosts);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  const double few = seconds(10'000), eight_times_as_many = seconds(80'000);
+  cr_assert(eight_times_as_many < 24 * few, "%g s after %g s", eight_times_as_many, few);
+}
+
+Test(json, depth_is_not_counted_in_text) {
+  Topology topology = with_every_field();
+  topology.hosts[0].name = "\"[[[[[[[[[[[[[[[[[[[[\\";
+  cr_assert(read_json(json_text(topology))->hosts[0].name == topology.hosts[0].name);
 }
 
 Test(json, what_is_not_a_hosts_own_is_no_fact_of_its_units) {
