@@ -3,12 +3,16 @@
 // data or a picture.
 #include "topo.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
+#include <tuple>
 
 #include "this_host.h"
 #include "topology/cluster.h"
@@ -124,6 +128,14 @@ Result<const Format*> chosen_format(const TopoOptions& options) {
   if (options.matrix) return format_named("matrix");
   if (options.json) return format_named("json");
   return format_of_file(options.output);
+}
+
+// Data that is too large for the memory there is: taking it apart again, as an exception would, can
+// need more of it.
+[[noreturn]] void say_out_of_memory() {
+  constexpr std::string_view kText = "crosstie: error: out of memory\n";
+  std::ignore = ::write(STDERR_FILENO, kText.data(), kText.size());
+  ::_exit(kCouldNotLook);
 }
 
 // An option before the verb is topo's own, which no verb would heed.
@@ -253,6 +265,7 @@ void add_topo(CLI::App& app, Session& session) {
   add_topo_diff(*topo, session);
   add_topo_make_xml(*topo, session);
   topo->callback([topo, options, &session] {
+    std::set_new_handler(say_out_of_memory);
     const auto verbs = topo->get_subcommands();
     if (!verbs.empty()) return refuse_own_options(*topo, *verbs.front());
     read_standard_input_once(options->inputs);
