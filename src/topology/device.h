@@ -142,45 +142,45 @@ inline bool is_part(const Device& device, const Device& parent) {
          (device.kind == DeviceKind::gpu || device.kind == DeviceKind::nic);
 }
 
-// Every property, once: what merges, compares, writes and reads them walks this table. The names
-// are those of the JSON and tell the unit.
+// Every property, once: what merges, compares, writes and reads them walks this table.
 template <class T>
 struct DeviceField {
-  std::string_view name;
+  std::string_view name;   // as in JSON, where it tells the unit
+  std::string_view words;  // for people
   Property<T> Device::*member;
 };
 template <class T>
-DeviceField(std::string_view, Property<T> Device::*) -> DeviceField<T>;
+DeviceField(std::string_view, std::string_view, Property<T> Device::*) -> DeviceField<T>;
 
 inline constexpr std::tuple kDeviceFields{
-    DeviceField{"model", &Device::model},
-    DeviceField{"cpu", &Device::cpu},
-    DeviceField{"pci_class", &Device::pci_class},
-    DeviceField{"pci_ids", &Device::pci_ids},
-    DeviceField{"host_bridge", &Device::host_bridge},
-    DeviceField{"pcie_gigatransfers_per_second", &Device::pcie_speed},
-    DeviceField{"pcie_lanes", &Device::pcie_lanes},
-    DeviceField{"pcie_gigatransfers_per_second_now", &Device::pcie_speed_now},
-    DeviceField{"pcie_lanes_now", &Device::pcie_lanes_now},
-    DeviceField{"acs", &Device::acs},
-    DeviceField{"index", &Device::index},
-    DeviceField{"compute_capability", &Device::compute_capability},
-    DeviceField{"nvlink_version", &Device::nvlink_version},
-    DeviceField{"fabric", &Device::fabric},
-    DeviceField{"physical_function", &Device::physical_function},
-    DeviceField{"node_guid", &Device::node_guid},
-    DeviceField{"sys_image_guid", &Device::sys_image_guid},
-    DeviceField{"bond_members", &Device::bond_members},
-    DeviceField{"link_layer", &Device::link_layer},
-    DeviceField{"carrier", &Device::carrier},
-    DeviceField{"line_rate_bytes_per_second", &Device::line_rate},
-    DeviceField{"latency_seconds", &Device::latency},
-    DeviceField{"mtu_bytes", &Device::mtu},
-    DeviceField{"lid", &Device::lid},
-    DeviceField{"subnet_prefix", &Device::subnet_prefix},
-    DeviceField{"gids", &Device::gids},
-    DeviceField{"rail", &Device::rail},
-    DeviceField{"gpu_direct", &Device::gpu_direct},
+    DeviceField{"model", "model", &Device::model},
+    DeviceField{"cpu", "CPU", &Device::cpu},
+    DeviceField{"pci_class", "PCI class", &Device::pci_class},
+    DeviceField{"pci_ids", "PCI ids", &Device::pci_ids},
+    DeviceField{"host_bridge", "PCI host bridge", &Device::host_bridge},
+    DeviceField{"pcie_gigatransfers_per_second", "PCIe GT/s", &Device::pcie_speed},
+    DeviceField{"pcie_lanes", "PCIe lanes", &Device::pcie_lanes},
+    DeviceField{"pcie_gigatransfers_per_second_now", "PCIe GT/s now", &Device::pcie_speed_now},
+    DeviceField{"pcie_lanes_now", "PCIe lanes now", &Device::pcie_lanes_now},
+    DeviceField{"acs", "ACS", &Device::acs},
+    DeviceField{"index", "index", &Device::index},
+    DeviceField{"compute_capability", "compute capability", &Device::compute_capability},
+    DeviceField{"nvlink_version", "NVLink version", &Device::nvlink_version},
+    DeviceField{"fabric", "NVLink fabric", &Device::fabric},
+    DeviceField{"physical_function", "physical function", &Device::physical_function},
+    DeviceField{"node_guid", "node GUID", &Device::node_guid},
+    DeviceField{"sys_image_guid", "system image GUID", &Device::sys_image_guid},
+    DeviceField{"bond_members", "members of the bond", &Device::bond_members},
+    DeviceField{"link_layer", "link layer", &Device::link_layer},
+    DeviceField{"carrier", "carrier", &Device::carrier},
+    DeviceField{"line_rate_bytes_per_second", "line rate", &Device::line_rate},
+    DeviceField{"latency_seconds", "latency in seconds", &Device::latency},
+    DeviceField{"mtu_bytes", "MTU", &Device::mtu},
+    DeviceField{"lid", "LID", &Device::lid},
+    DeviceField{"subnet_prefix", "subnet prefix", &Device::subnet_prefix},
+    DeviceField{"gids", "GIDs", &Device::gids},
+    DeviceField{"rail", "rail", &Device::rail},
+    DeviceField{"gpu_direct", "GPUDirect RDMA", &Device::gpu_direct},
 };
 
 template <class Do>

@@ -50,10 +50,20 @@ Json words(const std::vector<std::string>& list) {
 
 Json if_there(const std::string& value) { return value.empty() ? Json() : Json(printable(value)); }
 
+// A property in words; what else differs is told in words already.
+std::string_view in_words(std::string_view what) {
+  std::string_view words = what;
+  for_each_field([&](const auto& field) {
+    if (field.name == what) words = field.words;
+  });
+  return words;
+}
+
 }  // namespace
 
 std::string to_text(const Difference& d, std::string_view first, std::string_view second) {
-  const std::string about = fmt::format("{}{}: {}", hosts_text(d.hosts), d.device, d.what);
+  const std::string about =
+      fmt::format("{}{}: {}", hosts_text(d.hosts), d.device, in_words(d.what));
   if (d.second.empty())
     return d.first == "there" ? fmt::format("{}: only in {}", about, first)
                               : fmt::format("{}: {}, only in {}", about, d.first, first);

@@ -126,7 +126,7 @@ Test(diff, a_property_that_changed_and_who_says_so) {
   const auto mtu = [](int bytes) {
     return with("mlx5_0", [bytes](Device& d) { d.mtu = known(bytes, Provenance::driver); });
   };
-  expect(between(mtu(4096), mtu(1024)), "property  mlx5_0: mtu_bytes: 4096 -> 1024\n");
+  expect(between(mtu(4096), mtu(1024)), "property  mlx5_0: MTU: 4096 -> 1024\n");
   // Known to one only, or known in another way: no difference of the machines.
   expect(between(usual_plan(), mtu(1024)), "");
   expect(between(mtu(1024),
@@ -143,8 +143,8 @@ Test(diff, what_makes_links_slower_comes_before_other_properties) {
   Plan better = usual_plan();
   better.nvlinks = worse.nvlinks = 0;
   expect(between(better, worse),
-         "link      nic7: pcie_lanes: 16 -> 8\n"
-         "property  gpu0: compute_capability: 90 -> 89\n");
+         "link      nic7: PCIe lanes: 16 -> 8\n"
+         "property  gpu0: compute capability: 90 -> 89\n");
 }
 
 Test(diff, lost_nvlinks_come_before_pcie) {
@@ -179,7 +179,7 @@ Test(diff, identities_count_only_on_one_and_the_same_host) {
   const auto replaced = between(host(0, 0), host(0, 1));
   expect(replaced,
          "device    gpu1: uuid: GPU-0-gpu1-0 -> GPU-0-gpu1-1\n"
-         "property  mlx5_0: lid: 0 -> 1\n");
+         "property  mlx5_0: LID: 0 -> 1\n");
 }
 
 // As after a rule of udev was changed.
