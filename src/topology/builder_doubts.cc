@@ -52,6 +52,9 @@ void Builder::doubt_bridges(std::vector<Link>& links) {
     const double speed = d.pcie_speed->value;
     if (speed > kSlowestBridge || beneath[link.b].speed < kTooSteep * speed) continue;
     parts_.nccl_links.push_back(link);
+    std::erase_if(gaps_, [&](const OpenGap& open) {  // what was assumed of it otherwise
+      return open.device == link.b && open.gap.about == GapAbout::pcie_link;
+    });
     gap(link.b,
         fmt::format("tells {} with {:g} GT/s beneath it, as emulated bridges do; NCCL "
                     "believes it and counts with {}",

@@ -161,7 +161,7 @@ void Reader::note_slow_link(uint32_t device) {
   const Device& d = builder_.device(device);
   if (d.kind != DeviceKind::nic && d.pcie_speed_now && d.pcie_speed_now->value == 2.5)
     builder_.gap(device, "its link ran at 2.5 GT/s when it was looked at, as idle ones may",
-                 "it is no faster");
+                 "it is no faster", GapAbout::pcie_link);
 }
 
 // Partitions of a GPU show as several devices of one driver beneath one function.

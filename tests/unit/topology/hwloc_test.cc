@@ -45,10 +45,11 @@ std::string gpu(const std::string& bdf) { return pci(bdf, "0302 [10de:2330] [10d
 std::string nic(const std::string& bdf, const std::string& name, const char* model = "1021") {
   return pci(bdf, fmt::format("0207 [15b3:{}] [15b3:0041] 00", model), os_device(name, 3));
 }
-std::string bridge(const std::string& bdf, const std::string& inside) {
+std::string bridge(const std::string& bdf, const std::string& inside,
+                   const char* speed = "31.507692") {
   return object(fmt::format("type=\"Bridge\" bridge_type=\"1-1\" pci_busid=\"{}\" pci_type=\"0604 "
-                            "[1000:c030] [1000:0000] b0\" pci_link_speed=\"31.507692\"",
-                            bdf),
+                            "[1000:c030] [1000:0000] b0\" pci_link_speed=\"{}\"",
+                            bdf, speed),
                 inside);
 }
 std::string root(const std::string& inside) {
@@ -306,6 +307,23 @@ Test(hwloc, what_is_no_pcie_rate_is_kept) {
       read(one_package(root(pci("0000:01:00.0", "0302 [10de:2330] [10de:16c1] a1", "", "0.3"))));
   const double rate = find_link(m, "numa0", "gpu0")->bandwidth->value.bytes_per_second;
   cr_assert(std::abs(rate - 0.3e9 * 0.75) < 1e6, "%g", rate);
+}
+
+// It is not at once as slow as it was when idle and as fast as what is beneath it.
+Test(hwloc, of_a_slow_bridge_one_thing_is_assumed) {
+  const char* const slow = "1.000000";  // 2.5 GT/s x4
+  const Machine machine =
+      read(one_package(root(bridge("0000:00:01.0",
+                                   bridge("0000:01:00.0",
+                                          bridge("0000:02:00.0", gpu("0000:03:00.0")) +
+                                              bridge("0000:02:01.0", gpu("0000:04:00.0")),
+                                          slow),
+                                   slow))));
+  std::map<std::string, int> assumed;
+  for (const Gap& gap : machine.gaps())
+    if (gap.about == GapAbout::pcie_link) assumed[gap.device]++;
+  cr_assert(has_gap(machine, "switch0", "tells 2.5 GT/s x4"));
+  for (const auto& [device, times] : assumed) cr_assert(times == 1, "%s", device.c_str());
 }
 
 Test(hwloc, an_unknown_link_speed_is_a_gap) {
