@@ -79,6 +79,7 @@ class Builder {
 
   // builder_finish.cc
   void resolve_open_links();
+  uint32_t end_of(const OpenLink& open);
   void adopt_orphans();
   bool has_pcie_link(const Device& device) const;
   void assume_properties();

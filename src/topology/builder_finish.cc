@@ -72,23 +72,42 @@ void Builder::put_in_order(const std::vector<uint32_t>& order) {
   }
 }
 
+uint32_t Builder::end_of(const OpenLink& open) {
+  const uint32_t host = devices_[open.from].host;
+  for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::nvswitch, DeviceKind::pci_switch})
+    if (const auto found =
+            by_key_.find(fmt::format("{} at {} of {}", name(kind), to_text(open.to), host));
+        found != by_key_.end())
+      return found->second;
+  return open.kind == DeviceKind::nvswitch
+             ? see({.kind = open.kind, .host = host, .identity = {.bdf = open.to}})
+             : kNoDevice;
+}
+
+// Sources that name addresses tell each end's links by themselves, so that a GPU may contradict
+// its peer.
 void Builder::resolve_open_links() {
+  std::map<Ends, Bdf> told;
   for (const OpenLink& open : open_links_) {
-    const std::string address = to_text(open.to);
-    uint32_t to = kNoDevice;
-    for (const DeviceKind kind : {DeviceKind::gpu, DeviceKind::nvswitch, DeviceKind::pci_switch})
-      if (const auto found = by_key_.find(
-              fmt::format("{} at {} of {}", name(kind), address, devices_[open.from].host));
-          to == kNoDevice && found != by_key_.end())
-        to = found->second;
-    if (to == kNoDevice && open.kind == DeviceKind::nvswitch)
-      to = see({.kind = open.kind, .host = devices_[open.from].host, .identity = {.bdf = open.to}});
-    if (to == kNoDevice)
-      gap(open.from,
-          fmt::format("{} to {}, which is not described", name(open.bundle.type), address),
-          "no such link", is_gpu_link(open.bundle.type) ? GapAbout::gpu_link : GapAbout::other);
-    else
-      link(open.from, to, open.bundle);
+    const LinkType type = open.bundle.type;
+    const uint32_t to = end_of(open);
+    if (to == kNoDevice) {
+      gap(open.from, fmt::format("{} to {}, which is not described", name(type), to_text(open.to)),
+          "no such link", is_gpu_link(type) ? GapAbout::gpu_link : GapAbout::other);
+      continue;
+    }
+    link(open.from, to, open.bundle);
+    if (is_gpu_link(type) && devices_[to].kind == DeviceKind::gpu)
+      told.emplace(Ends{open.from, to, type}, open.to);
+  }
+  for (const auto& [ends, address] : told) {
+    const auto [from, to, type] = ends;
+    if (!told.contains(Ends{to, from, type}))
+      gap(from,
+          fmt::format("tells {} to {}, which tells none back; NCCL, told so, finds no path back "
+                      "and fails",
+                      name(type), to_text(address)),
+          "that they go both ways", GapAbout::gpu_link);
   }
 }
 
@@ -186,16 +205,23 @@ void Builder::link_numa_nodes() {
   }
 }
 
-// The slower end's rate, which is what NCCL reckons with too.
+// The slower end's rate. NCCL takes each way that of the GPU which it is told by.
 Property<Bandwidth> Builder::nvlink_rate(uint32_t a, uint32_t b) {
-  int capability = 0;
+  std::vector<Bandwidth> rates;
   for (const uint32_t end : {a, b})
-    if (const auto& known = devices_[end].compute_capability)
-      capability = capability == 0 ? known->value : std::min(capability, known->value);
+    if (const auto& capability = devices_[end].compute_capability)
+      rates.push_back(nvlink_bandwidth(capability->value));
   for (const uint32_t end : {a, b})
-    if (capability == 0 && devices_[end].kind == DeviceKind::gpu)
+    if (rates.empty() && devices_[end].kind == DeviceKind::gpu)
       gap(end, "its generation of NVLink is not known", "20 GB/s a link");
-  return known(nvlink_bandwidth(capability), Provenance::assumed);
+  if (rates.empty()) rates.push_back(nvlink_bandwidth(0));
+  if (rates.front() != rates.back())
+    gap(a,
+        fmt::format("its NVLinks carry {} each and those of its peer {}; NCCL counts each way with "
+                    "the one that tells it",
+                    to_text(rates.front()), to_text(rates.back())),
+        "the slower, both ways", GapAbout::gpu_link);
+  return known(std::ranges::min(rates), Provenance::assumed);
 }
 
 // The slower end's; a CPU, which GPUs may have xGMI to as well, takes what they have.
@@ -223,9 +249,10 @@ std::pair<uint32_t, Property<Bandwidth>> Builder::bundle_between(const Ends& end
   uint32_t count = bundle.count;
   if (back != links_.end() && back->second.count != count) {
     gap(from,
-        fmt::format("tells {} {} where the other end tells {}", count, name(type),
-                    back->second.count),
-        "the larger", is_gpu_link(type) ? GapAbout::gpu_link : GapAbout::other);
+        fmt::format("tells {} {} where the other end tells {}; NCCL counts each way with what one "
+                    "end tells",
+                    count, name(type), back->second.count),
+        "the larger, both ways", is_gpu_link(type) ? GapAbout::gpu_link : GapAbout::other);
     count = std::max(count, back->second.count);
   }
   if (bundle.bandwidth) return {count, bundle.bandwidth};

@@ -432,20 +432,26 @@ Test(check, a_nic_without_a_pci_function_that_serves_gpus_is_one) {
   cr_assert(find(findings, "no-nic") == nullptr, "%s", text(findings).c_str());
 }
 
-// NVLinks to the GPU itself, to one that is trimmed from the file, and all to each peer.
+// NVLinks to the GPU itself, to one that is trimmed from the file, to one that tells none, and all
+// to each peer.
 Test(check, links_that_the_tree_calls_unsure_are_found_once) {
   using Links = std::vector<std::pair<Bdf, uint32_t>>;  // of gpu0; its peers are at 3, 5, 6 …
   const Bdf self{0, 2, 0, 0}, peer{0, 3, 0, 0}, second{0, 7, 0, 0}, nowhere{0, 0xbd, 0, 0};
-  for (const auto& [links, evidence] : std::vector<std::pair<Links, std::string>>{
-           {{{self, 12}}, "tells 12 nvlink to its own end"},
-           {{{nowhere, 4}}, "nvlink to 0000:bd:00.0, which is not described"},
-           {{{peer, 12}, {second, 12}}, "tells 24 NVLinks where a GPU of its kind has 18"}}) {
+  for (const auto& [links, answered, evidence] : std::vector<std::tuple<Links, bool, std::string>>{
+           {{{self, 12}}, false, "tells 12 nvlink to its own end"},
+           {{{nowhere, 4}}, false, "nvlink to 0000:bd:00.0, which is not described"},
+           {{{peer, 12}}, false, "nvlink to 0000:03:00.0, which tells none back"},
+           {{{peer, 12}, {second, 12}}, true, "tells 24 NVLinks where a GPU of its kind has 18"}}) {
     Plan plan = usual_plan();
     plan.nvlinks = 0;
-    plan.finish = [&](Builder& builder) {
+    plan.finish = [&, &links = links, answered = answered](Builder& builder) {
       const uint32_t gpu = builder.see(on_pci(DeviceKind::gpu, "", 2, kNoDevice));
-      for (const auto& [to, count] : links)
+      for (const auto& [to, count] : links) {
         builder.link_to_address(gpu, to, DeviceKind::gpu, {LinkType::nvlink, count});
+        if (answered)
+          builder.link_to_address(builder.see(on_pci(DeviceKind::gpu, "", to.bus, kNoDevice)), self,
+                                  DeviceKind::gpu, {LinkType::nvlink, count});
+      }
     };
     const auto findings = checked(plan);
     expect_only(findings, "link-unsure", Severity::warning, {"gpu0"}, evidence, "nvlink-missing");

@@ -207,6 +207,33 @@ Test(nccl_xml_traps, a_mesh_within_what_gpus_have_stays_a_mesh) {
   cr_assert(nvlinks(m) == 18 && m.count(DeviceKind::nvswitch) == 0 && m.nccl_links().empty());
 }
 
+Test(nccl_xml_traps, links_that_one_end_tells_go_both_ways_and_nccl_is_said_to_fail) {
+  const std::string text = system_of(cpu(0, gpu(0, nvlink(1, 4), 80) + gpu(1, "", 80)));
+  const Machine m = read(text);
+  cr_assert(nvlinks(m) == 4);
+  for (const auto& [from, to] : {std::pair("gpu0", "gpu1"), {"gpu1", "gpu0"}})
+    expect(m, Paths::View::physical, from, to, PathClass::nvl, 80);
+  cr_assert(
+      has_gap(m, "gpu0", "nvlink to 0000:11:00.0, which tells none back; NCCL, told so, finds"));
+  cr_assert(has_gap(m, "gpu0", "no path back and fails"));
+  cr_assert(read(written(read_all(text))).gaps().empty(), "what is written tells both");
+}
+
+Test(nccl_xml_traps, ends_that_tell_unequal_links_are_counted_by_nccl_each_its_own_way) {
+  const Machine m = read(system_of(cpu(0, gpu(0, nvlink(1, 4), 80) + gpu(1, nvlink(0, 2), 80))));
+  cr_assert(nvlinks(m) == 4);
+  cr_assert(has_gap(m, "gpu0", "tells 4 nvlink where the other end tells 2; NCCL counts each way"));
+}
+
+Test(nccl_xml_traps, nvlinks_of_two_generations_carry_what_the_slower_end_does) {
+  for (const int newer : {80, 90}) {
+    const Machine m =
+        read(system_of(cpu(0, gpu(0, nvlink(1, 4), newer) + gpu(1, nvlink(0, 4), 86))));
+    expect(m, Paths::View::physical, "gpu0", "gpu1", PathClass::nvl, 4 * 12);
+    cr_assert(has_gap(m, "gpu0", "NCCL counts each way with the one that tells it"));
+  }
+}
+
 Test(nccl_xml_traps, links_that_lead_nowhere_are_told_and_written_again) {
   const std::string text = system_of(cpu(0, gpu(0, nvlink(0, 12) + nvlink(9, 4), 80)));
   const Machine m = read(text);
