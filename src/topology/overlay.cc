@@ -22,8 +22,13 @@ class Laying {
 
  private:
   Status expect_tree() const;
+  Status expect_one_numa() const;
   Status expect_nics() const;
-  void find_devices();
+  Status find_devices();
+  Status place(const Overlay::Correction& told);
+  const Overlay::Switch* switch_around(const Overlay::Switch& inner) const;
+  std::optional<uint32_t> numa_of(const Overlay::Switch& inner) const;
+  std::optional<size_t> switch_above(uint32_t device) const;
   std::optional<uint32_t> match(const Bdf& bdf);
   void drop_emptied();
   uint32_t numa(uint32_t number);
@@ -52,9 +57,6 @@ class Laying {
 
 // Two devices of one address would be one to NCCL, and a circle of switches has no way to a CPU.
 Status Laying::expect_tree() const {
-  std::map<Bdf, const Overlay::Switch*> above;
-  for (const Overlay::Switch& s : overlay_.switches)
-    for (const Bdf& bdf : s.devices) above.emplace(bdf, &s);
   for (const Overlay::Switch& s : overlay_.switches) {
     if (!s.bdf) continue;
     const auto same = std::ranges::find(machine_.devices(), s.bdf,
@@ -65,8 +67,7 @@ Status Laying::expect_tree() const {
                   to_text(*s.bdf), same->label);
     const Overlay::Switch* at = &s;
     for (size_t step = 0; at != nullptr && step < overlay_.switches.size(); step++) {
-      const auto up = at->bdf ? above.find(*at->bdf) : above.end();
-      at = up == above.end() ? nullptr : up->second;
+      at = switch_around(*at);
       if (at == &s)
         return fail(Code::invalid, "the [[switch]] at {} is beneath itself", to_text(*s.bdf));
     }
@@ -74,7 +75,34 @@ Status Laying::expect_tree() const {
   return {};
 }
 
-void Laying::find_devices() {
+// Of switches beneath switches.
+Status Laying::expect_one_numa() const {
+  for (const Overlay::Switch& s : overlay_.switches) {
+    const Overlay::Switch* const around = switch_around(s);
+    if (around == nullptr || !s.numa) continue;
+    if (const auto numa = numa_of(*around); numa != s.numa)
+      return fail(Code::invalid,
+                  "the [[switch]] at {} tells numa {}, and the one that it is beneath tells {}; "
+                  "make them agree",
+                  to_text(*s.bdf), *s.numa, numa ? std::to_string(*numa) : "none");
+  }
+  return {};
+}
+
+const Overlay::Switch* Laying::switch_around(const Overlay::Switch& inner) const {
+  for (const Overlay::Switch& s : overlay_.switches)
+    if (inner.bdf && std::ranges::find(s.devices, *inner.bdf) != s.devices.end()) return &s;
+  return nullptr;
+}
+
+// Its own, or that of the switch which it is beneath.
+std::optional<uint32_t> Laying::numa_of(const Overlay::Switch& inner) const {
+  const Overlay::Switch* at = &inner;
+  while (at != nullptr && !at->numa) at = switch_around(*at);
+  return at == nullptr ? std::nullopt : at->numa;
+}
+
+Status Laying::find_devices() {
   for (uint32_t i = 0; i < machine_.devices().size(); i++) {
     const Device& d = machine_.devices()[i];
     if (!d.identity.bdf) continue;
@@ -87,7 +115,35 @@ void Laying::find_devices() {
     for (const Bdf& bdf : overlay_.switches[k].devices)
       if (const auto device = match(bdf)) switch_of_[*device] = k;
   for (const Overlay::Correction& c : overlay_.corrections)
-    if (const auto device = match(c.bdf); device && c.numa) numa_of_[root_of(*device)] = *c.numa;
+    if (const Status placed = place(c); !placed) return pass(placed);
+  return {};
+}
+
+// What is beneath a switch is on its NUMA node, and so is what shares a root port.
+Status Laying::place(const Overlay::Correction& told) {
+  const auto device = match(told.bdf);
+  if (!device || !told.numa) return {};
+  if (const auto at = switch_above(*device)) {
+    const auto numa = numa_of(overlay_.switches[*at]);
+    if (numa == told.numa) return {};
+    return fail(Code::invalid,
+                "the [[device]] at {} tells numa {}, and the [[switch]] that it is beneath tells "
+                "{}; make them agree",
+                to_text(told.bdf), *told.numa, numa ? std::to_string(*numa) : "none");
+  }
+  const auto [node, is_new] = numa_of_.emplace(root_of(*device), *told.numa);
+  if (is_new || node->second == told.numa) return {};
+  return fail(Code::invalid,
+              "the [[device]] at {} tells numa {}, and another on its root port tells {}; make "
+              "them agree",
+              to_text(told.bdf), *told.numa, node->second);
+}
+
+// The overlay's that the device, or what contains it, moves to.
+std::optional<size_t> Laying::switch_above(uint32_t device) const {
+  for (; device != kNoDevice; device = machine_.devices()[device].parent)
+    if (const auto found = switch_of_.find(device); found != switch_of_.end()) return found->second;
+  return std::nullopt;
 }
 
 // Other devices have no ports.
@@ -177,7 +233,7 @@ Status Laying::invent_switches() {
     const auto bdf = s.bdf ? Result<Bdf>(*s.bdf) : free_address();
     if (!bdf) return pass(bdf);
     Device d{.kind = DeviceKind::pci_switch};
-    if (s.numa) d.parent = numa(*s.numa);
+    if (s.numa && switch_around(s) == nullptr) d.parent = numa(*s.numa);
     d.identity.bdf = *bdf;
     d.pci_class = known(kBridge, Provenance::assumed);
     d.pcie_speed = s.pcie_speed ? s.pcie_speed : overlay_.pcie_speed;
@@ -301,7 +357,8 @@ void Laying::link_gpus(const std::vector<uint32_t>& seen) {
 
 Result<Overlaid> Laying::run() {
   if (const Status right = expect_tree(); !right) return pass(right);
-  find_devices();
+  if (const Status right = expect_one_numa(); !right) return pass(right);
+  if (const Status found = find_devices(); !found) return pass(found);
   if (const Status right = expect_nics(); !right) return pass(right);
   drop_emptied();
   builder_.share_nvswitches(machine_.hosts_in_domain());

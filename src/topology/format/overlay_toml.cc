@@ -9,7 +9,8 @@
 //   gt_s = 32.0, lanes = 16       # its link towards the CPU, else as in [pcie] or beneath it
 //   [[device]]                    # what the guest sees wrongly, or not at all, of a device
 //   bdf = "0000:05:00.0"
-//   numa = 1                      # of it and of all on its root port
+//   numa = 1                      # of it and of all on its root port; beneath a [[switch]] that
+//                                 # one's, if any
 //   gt_s, lanes                   # its PCIe link
 //   gigabits_per_second = 400.0   # of the ports of a NIC
 //   [pcie]                        # where nothing tells better
@@ -27,6 +28,7 @@ namespace {
 
 constexpr Provenance kFile = Provenance::file;
 constexpr int64_t kMostNuma = 255;
+constexpr std::string_view kSwitch = "as a switch";
 
 class Reader : TomlReader {
  public:
@@ -67,7 +69,7 @@ std::optional<Bdf> Reader::own_address(const toml::table& in) {
 void Reader::read_switch(const toml::table& in) {
   allow(in, "[[switch]]", {"devices", "numa", "bdf", "gt_s", "lanes"});
   Overlay::Switch s{.bdf = own_address(in), .numa = numa(in)};
-  if (s.bdf) once(in, *s.bdf, "as a switch");
+  if (s.bdf) once(in, *s.bdf, kSwitch);
   read_pcie(in, s.pcie_speed, s.pcie_lanes);
   const toml::array& devices = list(in, "devices");
   if (devices.empty()) mistake(in, "a [[switch]] needs 'devices'");
@@ -84,6 +86,9 @@ void Reader::read_device(const toml::table& in) {
   const auto bdf = own_address(in);
   if (!bdf) return mistake(in, "a [[device]] needs 'bdf'");
   once(in, *bdf, "as a device");
+  if (used_.contains({kSwitch, *bdf}))
+    mistake(in, fmt::format("{} is a [[switch]] of this overlay; tell numa, gt_s and lanes there",
+                            to_text(*bdf)));
   Overlay::Correction c{.bdf = *bdf, .numa = numa(in)};
   read_pcie(in, c.pcie_speed, c.pcie_lanes);
   if (const auto rate = number_if_any(in, "gigabits_per_second", 0.001, 1e6))

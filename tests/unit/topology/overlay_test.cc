@@ -250,6 +250,39 @@ Test(overlay, switches_that_make_no_tree_are_an_error) {
   }
 }
 
+Test(overlay, numa_nodes_that_contradict_each_other_are_an_error) {
+  const std::string device = "[[device]]\nbdf = \"0000:01:00.0\"\nnuma = 1\n";
+  const std::string around = "[[switch]]\ndevices = [\"0000:f0:00.0\"]\nnuma = 0\n";
+  const std::string within = "[[switch]]\nbdf = \"0000:f0:00.0\"\ndevices = [\"0000:01:00.0\"]\n";
+  for (const auto& [toml, about] : std::vector<std::pair<std::string, std::string>>{
+           {"[[switch]]\ndevices = [\"0000:01:00.0\"]\nnuma = 0\n" + device,
+            "the [[device]] at 0000:01:00.0 tells numa 1, and the [[switch]] that it is beneath "
+            "tells 0; make them agree"},
+           {"[[switch]]\ndevices = [\"0000:01:00.0\"]\n" + device,
+            "the [[device]] at 0000:01:00.0 tells numa 1, and the [[switch]] that it is beneath "
+            "tells none; make them agree"},
+           {around + within + device,
+            "the [[device]] at 0000:01:00.0 tells numa 1, and the [[switch]] that it is beneath "
+            "tells 0; make them agree"},
+           {around + within + "numa = 1",
+            "the [[switch]] at 0000:f0:00.0 tells numa 1, and the one that it is beneath tells 0; "
+            "make them agree"}}) {
+    const auto laid = lay_over(guest(), *read_overlay_toml(toml));
+    cr_assert(!laid && laid.error().text == about, "%s", laid ? "" : laid.error().text.c_str());
+  }
+}
+
+Test(overlay, numa_nodes_that_agree_leave_switches_where_they_are) {
+  const Machine m = laid_over(guest(),
+                              "[[switch]]\ndevices = [\"0000:f0:00.0\"]\nnuma = 0\n"
+                              "[[switch]]\nbdf = \"0000:f0:00.0\"\nnuma = 0\n"
+                              "devices = [\"0000:01:00.0\"]\n"
+                              "[[device]]\nbdf = \"0000:01:00.0\"\nnuma = 0\n");
+  const Device& inner = m.devices()[m.devices()[index_of(m, "gpu0")].parent];
+  cr_assert(to_text(*inner.identity.bdf) == "0000:f0:00.0");
+  cr_assert(m.devices()[inner.parent].kind == DeviceKind::pci_switch, "beneath the other");
+}
+
 Test(overlay, a_line_rate_of_what_is_no_nic_is_an_error) {
   const auto laid = lay_over(guest(), *read_overlay_toml("[[device]]\nbdf = \"0000:01:00.0\"\n"
                                                          "gigabits_per_second = 400.0"));
@@ -270,6 +303,10 @@ Test(overlay, a_mistake_is_an_error_that_names_its_line) {
            {"[pcie]\ngt_s = 31.0", "line 2: 'gt_s' must be one of 2.5, 5, 8, 16, 32, 64"},
            {"[nvlink]\nlinks_to_switch = []", "line 1: [nvlink] needs 'links_to_switch'"},
            {"[[device]]\nnuma = 1", "needs 'bdf'"},
+           {"[[switch]]\nbdf = \"f0:00.0\"\ndevices = [\"01:00.0\"]\n[[device]]\n"
+            "bdf = \"f0:00.0\"\nlanes = 8",
+            "line 4: 0000:f0:00.0 is a [[switch]] of this overlay; tell numa, gt_s and lanes "
+            "there"},
            {"pcie = 3", "[pcie] must be a table"}}) {
     const auto overlay = read_overlay_toml(toml);
     cr_assert(!overlay && overlay.error().text.find(about) != std::string::npos, "%s: %s",
