@@ -130,9 +130,11 @@ void Builder::link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, con
   open_links_.push_back({from, to, kind, bundle});
 }
 
-void Builder::nccl_takes(const Link& link) {
+bool Builder::nccl_takes(const Link& link) {
   const Ends ends{std::min(link.a, link.b), std::max(link.a, link.b), link.type};
-  if (nccl_told_.insert(ends).second) parts_.nccl_links.push_back(link);
+  if (!nccl_told_.insert(ends).second) return false;
+  parts_.nccl_links.push_back(link);
+  return true;
 }
 
 void Builder::refuse(uint32_t a, uint32_t b, std::string why) {

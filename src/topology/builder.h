@@ -39,8 +39,9 @@ class Builder {
   // (containers and VMs hide them), any other leaves a gap.
   void link_to_address(uint32_t from, const Bdf& to, DeviceKind kind, const Bundle& bundle);
 
-  // What NCCL takes for true, told once, as in Machine::Parts::nccl_links.
-  void nccl_takes(const Link& link);
+  // What NCCL takes for true, as in Machine::Parts::nccl_links. False: that was told before, and
+  // the first counts.
+  bool nccl_takes(const Link& link);
 
   // Between these GPUs the driver refuses peer-to-peer access; told again, the first counts.
   void refuse(uint32_t a, uint32_t b, std::string why);
@@ -103,6 +104,7 @@ class Builder {
     Bandwidth widest{};
   };
   void doubt_line_rates();
+  void doubt_pcie_speeds(const std::vector<Link>& links);
   void doubt_bridges(std::vector<Link>& links);
   std::vector<Beneath> beneath_bridges() const;
   void doubt_nvlinks(std::vector<Link>& links);

@@ -43,6 +43,20 @@ std::vector<Builder::Beneath> Builder::beneath_bridges() const {
   return out;
 }
 
+void Builder::doubt_pcie_speeds(const std::vector<Link>& links) {
+  for (const Link& link : links) {
+    const Device& d = devices_[link.b];
+    const std::string* const words = pcie_speed_unknown_to_nccl(d);
+    if (link.type != LinkType::pci || words == nullptr) continue;
+    const Bandwidth believed = pcie_bandwidth(kAssumedPcieSpeed, d.pcie_lanes->value);
+    nccl_takes({link.a, link.b, link.type, 1, known(believed, Provenance::assumed)});
+    gap(link.b,
+        fmt::format("tells a PCIe speed of \"{}\", which NCCL does not know: it counts with {}",
+                    *words, pcie_text(kAssumedPcieSpeed, d.pcie_lanes->value)),
+        {}, GapAbout::pcie_link);
+  }
+}
+
 void Builder::doubt_bridges(std::vector<Link>& links) {
   const auto beneath = beneath_bridges();
   for (Link& link : links) {
@@ -51,15 +65,17 @@ void Builder::doubt_bridges(std::vector<Link>& links) {
       continue;
     const double speed = d.pcie_speed->value;
     if (speed > kSlowestBridge || beneath[link.b].speed < kTooSteep * speed) continue;
-    parts_.nccl_links.push_back(link);
+    const bool is_believed = nccl_takes(link);
     std::erase_if(gaps_, [&](const OpenGap& open) {  // what was assumed of it otherwise
-      return open.device == link.b && open.gap.about == GapAbout::pcie_link;
+      return open.device == link.b && open.gap.about == GapAbout::pcie_link &&
+             !open.gap.assumed.empty();
     });
     gap(link.b,
-        fmt::format("tells {} with {:g} GT/s beneath it, as emulated bridges do; NCCL "
-                    "believes it and counts with {}",
+        fmt::format("tells {} with {:g} GT/s beneath it, as emulated bridges do{}",
                     pcie_text(speed, d.pcie_lanes->value), beneath[link.b].speed,
-                    to_text(link.bandwidth->value)),
+                    is_believed ? fmt::format("; NCCL believes it and counts with {}",
+                                              to_text(link.bandwidth->value))
+                                : ""),
         fmt::format("{}, as beneath it", to_text(beneath[link.b].widest)), GapAbout::pcie_link);
     link.bandwidth = known(beneath[link.b].widest, Provenance::assumed);
   }

@@ -41,6 +41,7 @@ Result<Machine> Builder::build() && {
   link_parents();
   link_numa_nodes();
   parts_.links = merge_link_ends();
+  doubt_pcie_speeds(parts_.links);
   doubt_bridges(parts_.links);
   doubt_nvlinks(parts_.links);
   const auto order = depth_first();

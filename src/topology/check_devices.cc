@@ -46,6 +46,11 @@ void check_readable(Suspect& suspect, uint32_t i) {
                  fmt::format("taken for {}, as NCCL does",
                              pcie_text(d.pcie_speed->value, d.pcie_lanes->value)),
                  kGivePcie);
+  else if (const std::string* const words = pcie_speed_unknown_to_nccl(d))
+    suspect.find(Severity::warning, "pcie-unknown", {i}, "NCCL does not know its PCIe speed",
+                 fmt::format("\"{}\"; NCCL takes it for {}", *words,
+                             pcie_text(kAssumedPcieSpeed, d.pcie_lanes->value)),
+                 kGivePcie);
 }
 
 // Each bridge is told of once, by the first device behind it that says so.
@@ -69,7 +74,9 @@ void check_bridge(Suspect& suspect, uint32_t i, std::set<uint32_t>& told) {
 // Wherever it is above them, NCCL counts with what it tells.
 void check_believed_bridges(Suspect& suspect, std::set<uint32_t>& told) {
   for (const Link& believed : suspect.machine.nccl_links()) {
-    if (believed.type != LinkType::pci || !believed.bandwidth) continue;
+    if (believed.type != LinkType::pci || !believed.bandwidth ||
+        pcie_speed_unknown_to_nccl(suspect.device(believed.b)) != nullptr)
+      continue;
     const auto links = suspect.machine.links();
     const auto is = [&](const Link& link) {
       return link.a == believed.a && link.b == believed.b && link.type == LinkType::pci;

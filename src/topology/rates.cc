@@ -3,8 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
 namespace crosstie {
 namespace {
+
+// What NCCL looks for at the beginning of a text (2.28.9, src/graph/topo.cc).
+constexpr std::array<std::string_view, 10> kPcieSpeedsOfNccl = {
+    "2.5 GT/s",      "5 GT/s",        "8 GT/s",         "16 GT/s",        "32 GT/s",
+    "5.0 GT/s PCIe", "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe"};
 
 // By model of family 6, from where on: Skylake, Sapphire Rapids, Emerald Rapids.
 Bandwidth intel_bandwidth(int model) {
@@ -15,6 +23,22 @@ Bandwidth intel_bandwidth(int model) {
 }
 
 }  // namespace
+
+bool nccl_knows_pcie_speed(std::string_view text) {
+  return std::ranges::any_of(kPcieSpeedsOfNccl,
+                             [&](std::string_view speed) { return text.starts_with(speed); });
+}
+
+// What was told better since is not what the words tell.
+const std::string* pcie_speed_unknown_to_nccl(const Device& device) {
+  const auto words = device.attributes.find("pci.link_speed");
+  if (words == device.attributes.end() || !device.pcie_speed) return nullptr;
+  const std::string& text = words->second;
+  double told = 0;
+  std::from_chars(text.data(), text.data() + text.size(), told);
+  const bool is_its_own = told == device.pcie_speed->value;
+  return is_its_own && !nccl_knows_pcie_speed(text) ? &text : nullptr;
+}
 
 std::string pcie_text(double gigatransfers, int lanes) {
   return fmt::format("{:g} GT/s x{}", gigatransfers, lanes);

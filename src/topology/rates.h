@@ -18,6 +18,10 @@ inline constexpr Bandwidth kMostLineRate = gigabits(10'000);
 // What NCCL calls local: no bottleneck in any path.
 inline constexpr Bandwidth kLocal = gigabytes(5000);
 
+// Whether NCCL finds the text of a link_speed in its table; else it counts with PCIe 3.
+bool nccl_knows_pcie_speed(std::string_view text);
+// What a file of NCCL's tells of the device's PCIe speed, where NCCL does not know it.
+const std::string* pcie_speed_unknown_to_nccl(const Device& device);
 // "16 GT/s x8"
 std::string pcie_text(double gigatransfers, int lanes);
 // 75% of the rate after line coding: 8b/10b up to 5 GT/s, then nearly none.

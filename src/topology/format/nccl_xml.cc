@@ -242,7 +242,8 @@ Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
                              id(pci, "subsystem_vendor", d), id(pci, "subsystem_device", d)},
                       kFile);
   d.pcie_speed = if_positive(numbers_.number(pci, "link_speed", kPcieSpeed).value_or(0));
-  if (!d.pcie_speed) keep(d, pci, "link_speed");
+  if (!d.pcie_speed || !nccl_knows_pcie_speed(pci.attribute("link_speed").value()))
+    keep(d, pci, "link_speed");
   d.pcie_lanes = if_positive(numbers_.whole(pci, "link_width", kPcieWidth));
   if (!d.pcie_lanes) keep(d, pci, "link_width");
   keep_rest(pci, d);

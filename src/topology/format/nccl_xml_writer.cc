@@ -228,8 +228,11 @@ void MachineWriter::add_pci(xml_node parent, uint32_t i) {
 void MachineWriter::add_pcie_link(xml_node pci, const Device& d) {
   const bool knows_speed = tells(d.pcie_speed, kAssumedPcieSpeed);
   const bool knows_lanes = tells(d.pcie_lanes, kAssumedPcieLanes);
+  const std::string* const own = pcie_speed_unknown_to_nccl(d);
   put(pci, d, "link_speed",
-      knows_speed ? fmt::format("{:.1f} GT/s PCIe", d.pcie_speed->value) : "");
+      own != nullptr ? *own
+      : knows_speed  ? fmt::format("{:.1f} GT/s PCIe", d.pcie_speed->value)
+                     : "");
   put(pci, d, "link_width", knows_lanes ? std::to_string(d.pcie_lanes->value) : "");
   if (d.identity.bdf) return;
   if (!knows_speed && !pci.attribute("link_speed")) put(pci, "link_speed", "");

@@ -234,6 +234,36 @@ Test(nccl_xml_traps, nvlinks_of_two_generations_carry_what_the_slower_end_does) 
   }
 }
 
+Test(nccl_xml_traps, a_pcie_speed_that_nccl_does_not_know_is_pcie_3_to_nccl_alone) {
+  const auto with = [](const std::string& speed) {
+    const std::string link = fmt::format("link_speed=\"{}\" link_width=\"8\"", speed);
+    return system_of(cpu(0, pci("0000:10:00.0", "0x030200", "<gpu dev=\"0\"/>", link.c_str())));
+  };
+  for (const auto& [speed, gigatransfers] : std::vector<std::pair<std::string, double>>{
+           {"20.0 GT/s PCIe", 20}, {"16.0 GT/s", 16}, {"64 GT/s", 64}, {"32.0", 32}}) {
+    const std::string text = with(speed);
+    const Machine m = read(text);
+    cr_assert(find(m, "gpu0")->pcie_speed->value == gigatransfers);
+    expect(m, Paths::View::physical, "gpu0", "numa0", PathClass::phb, gigatransfers * 0.75);
+    expect(m, Paths::View::nccl, "gpu0", "numa0", PathClass::phb, 6);
+    cr_assert(has_gap(m, "gpu0", "which NCCL does not know: it counts with 8 GT/s x8"));
+    const Machine again = read(written(read_all(text)));
+    cr_assert(difference(m, again).empty(), "%s", difference(m, again).c_str());
+  }
+  for (const char* speed : {"16 GT/s", "16.0 GT/s PCIe", "2.5 GT/s"}) {
+    const Machine m = read(with(speed));
+    cr_assert(m.nccl_links().empty() && m.gaps().empty(), "%s", speed);
+  }
+}
+
+Test(nccl_xml_traps, an_emulated_bridge_of_a_speed_that_nccl_does_not_know_is_pcie_3_to_it) {
+  const Machine m = read(system_of(
+      cpu(0, pci("0000:01:00.0", "0x060400", gpu(0), "link_speed=\"5.0 GT/s\" link_width=\"1\""))));
+  expect(m, Paths::View::physical, "gpu0", "numa0", PathClass::phb, 48);
+  expect(m, Paths::View::nccl, "gpu0", "numa0", PathClass::phb, 0.75);
+  cr_assert(!has_gap(m, "switch0", "NCCL believes it"));
+}
+
 Test(nccl_xml_traps, links_that_lead_nowhere_are_told_and_written_again) {
   const std::string text = system_of(cpu(0, gpu(0, nvlink(0, 12) + nvlink(9, 4), 80)));
   const Machine m = read(text);
