@@ -32,14 +32,14 @@ constexpr Provenance kFile = Provenance::file;
 // network ports reach 800 Gb/s.
 constexpr Bounds kNuma{-1, 1 << 20};  // NCCL writes -1 where it does not know
 constexpr Bounds kCpuModel{0, 1 << 20};
-constexpr Bounds kPcieSpeed{0, 1024};  // GT/s; 0: not known, as of the width
-constexpr Bounds kPcieWidth{0, 64};
+constexpr Bounds kPcieSpeed{.least = 0, .most = 1024, .has_unit = true};  // GT/s; 0: not known
+constexpr Bounds kPcieWidth{0, 64};                                       // 0: not known
 constexpr Bounds kCapability{0, 1000};
-constexpr Bounds kLinks{0, 1024};
+constexpr Bounds kLinks{.least = 0, .most = 1024, .must_tell = true};
 constexpr Bounds kLinkSpeed{0, 1e8};   // MB/s
 constexpr Bounds kPortSpeed{-1, 1e9};  // Mb/s; Linux writes -1 where there is no carrier
 constexpr Bounds kPort{0, 65535};
-constexpr Bounds kIndex{0, 1 << 20};
+constexpr Bounds kIndex{.least = 0, .most = 1 << 20, .must_tell = true};
 constexpr Bounds kLatency{0, 1e9};  // microseconds
 
 // Names between blanks.
@@ -80,6 +80,11 @@ std::string xml_text(const xml_node& node) {
   return text.str();
 }
 
+// Whether NCCL, or RCCL, which knows MI300, takes the class of such a text for a GPU's.
+bool begins_as_gpu(std::string_view text) {
+  return text.starts_with("0x03") || text.starts_with("0x12");
+}
+
 // The class code of a PCI function, 24 bits.
 bool has_class(uint64_t code, uint64_t prefix, int bits) { return code >> (24 - bits) == prefix; }
 
@@ -104,6 +109,7 @@ class Reader {
   void read_net(const xml_node& net, uint32_t device);
   void read_pcilink(const xml_node& link, uint32_t device);
 
+  void doubt_class(const xml_node& pci, uint32_t device);
   void own_up_to_skeleton(const xml_node& pci, uint32_t device);
   Status expect_own_address(const xml_node& pci);
   DeviceKind kind_of(const xml_node& pci);
@@ -223,7 +229,7 @@ Status Reader::read_cpu(const xml_node& cpu) {
 
 // NCCL's prefixes; 0x12 (processing accelerator) is how AMD's MI300 presents itself.
 DeviceKind Reader::kind_of(const xml_node& pci) {
-  const uint64_t kind = numbers_.code(pci, "class", 24);
+  const uint64_t kind = numbers_.class_code(pci, "class");
   if (pci.child("gpu") || has_class(kind, 0x03, 8) || has_class(kind, 0x12, 8))
     return DeviceKind::gpu;
   if (has_class(kind, 0x02, 8)) return DeviceKind::nic;
@@ -236,7 +242,7 @@ Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   d.identity.bdf = address(pci, "busid");
   if (!d.identity.bdf) keep(d, pci, "busid");
   if (!tells_nothing(pci.attribute("class").value()))
-    d.pci_class = known(static_cast<uint32_t>(numbers_.code(pci, "class", 24)), kFile);
+    d.pci_class = known(static_cast<uint32_t>(numbers_.class_code(pci, "class")), kFile);
   if (pci.attribute("vendor"))
     d.pci_ids = known(PciIds{id(pci, "vendor", d), id(pci, "device", d),
                              id(pci, "subsystem_vendor", d), id(pci, "subsystem_device", d)},
@@ -276,7 +282,7 @@ bool Reader::leads_nowhere(const xml_node& link, const Device& from) {
   const std::string_view name = link.name();
   if (name != "nvlink" && name != "xgmi") return false;
   if (numbers_.whole(link, "count", kLinks, 1) == 0) return true;
-  const uint64_t kind = numbers_.code(link, "tclass", 24);
+  const uint64_t kind = numbers_.class_code(link, "tclass");
   if (has_class(kind, 0x068001, 24)) return false;
   const auto target = address(link, "target");
   const bool to_switch = has_class(kind, 0x0680, 16);
@@ -314,6 +320,20 @@ void Reader::own_up_to_skeleton(const xml_node& pci, uint32_t device) {
     builder_.gap(device, "nothing is told of its ports; NCCL asks the driver when it runs");
 }
 
+void Reader::doubt_class(const xml_node& pci, uint32_t device) {
+  const uint64_t kind = numbers_.class_code(pci, "class");
+  const bool is_switch = kind_of(pci) == DeviceKind::pci_switch;
+  if (is_switch && !has_class(kind, 0x0604, 16) && !has_class(kind, 0x0801, 16))
+    builder_.gap(device, "its class tells neither GPU, NIC nor bridge", "a PCIe switch");
+  const auto told = pci.attribute("class");
+  if (kind_of(pci) == DeviceKind::gpu && told && !begins_as_gpu(told.value()))
+    builder_.gap(device,
+                 fmt::format("its class is \"{}\", and NCCL, which takes none for a GPU's "
+                             "but 0x03..., does not see this GPU",
+                             told.value()),
+                 "a GPU");
+}
+
 Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
   if (depth == kDeepest)
     return fail(Code::invalid, "line {}: pci elements nested more than {} deep", lines_.of(pci),
@@ -322,10 +342,7 @@ Status Reader::read_pci(const xml_node& pci, uint32_t parent, int depth) {
   const uint32_t device = builder_.see(pci_function(pci, parent));
   if (!address(pci, "busid"))
     builder_.gap(device, fmt::format("its busid in line {} is no PCI address", lines_.of(pci)));
-  const uint64_t kind = numbers_.code(pci, "class", 24);
-  const bool is_switch = kind_of(pci) == DeviceKind::pci_switch;
-  if (is_switch && !has_class(kind, 0x0604, 16) && !has_class(kind, 0x0801, 16))
-    builder_.gap(device, "its class tells neither GPU, NIC nor bridge", "a PCIe switch");
+  doubt_class(pci, device);
   own_up_to_skeleton(pci, device);
   const uint32_t container = kind_of(pci) == DeviceKind::nvswitch ? parent : device;
   for (const xml_node& child : pci.children())
@@ -360,7 +377,7 @@ void Reader::read_gpu_link(const xml_node& link, uint32_t device) {
 
 void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
   check_attributes(link);
-  const uint64_t kind = numbers_.code(link, "tclass", 24);
+  const uint64_t kind = numbers_.class_code(link, "tclass");
   const auto count = static_cast<uint32_t>(numbers_.whole(link, "count", kLinks, 1));
   const auto target = address(link, "target");
   if (count == 0)
@@ -371,6 +388,13 @@ void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
   if (!target)
     return builder_.gap(device, "a link whose target is no PCI address", "no such link",
                         GapAbout::gpu_link);
+  const auto told = link.attribute("tclass");
+  if (type == LinkType::nvlink && !to_switch && told && !begins_as_gpu(told.value()))
+    builder_.gap(device,
+                 fmt::format("tells nvlink to {} of class \"{}\", and NCCL, which takes none for a "
+                             "GPU's but 0x03..., takes that for an NVSwitch",
+                             to_text(*target), told.value()),
+                 "a GPU, if it is one", GapAbout::gpu_link);
   builder_.link_to_address(device, *target, to_switch ? DeviceKind::nvswitch : DeviceKind::gpu,
                            {type, count});
 }

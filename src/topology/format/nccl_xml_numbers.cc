@@ -23,14 +23,17 @@ ptrdiff_t Lines::of(const pugi::xml_node& node) const {
   return 1 + (std::ranges::lower_bound(ends_, node.offset_debug()) - ends_.begin());
 }
 
-// What follows a number is its unit ("16.0 GT/s PCIe").
 std::optional<double> NcclXmlNumbers::number(const pugi::xml_node& node, const char* attribute,
                                              Bounds bounds) {
   const std::string_view text = node.attribute(attribute).value();
-  if (tells_nothing(text)) return std::nullopt;
+  if (tells_nothing(text)) {
+    if (bounds.must_tell && node.attribute(attribute))
+      mistake(node, attribute, "is no number; NCCL takes it for 0");
+    return std::nullopt;
+  }
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool ends = end == text.data() + text.size() || *end == ' ';
+  const bool ends = end == text.data() + text.size() || (bounds.has_unit && *end == ' ');
   if (error == std::errc::invalid_argument || !ends || !(value >= bounds.least) ||
       !(value <= bounds.most) || error != std::errc()) {
     mistake(node, attribute, fmt::format("is no number from {} to {}", bounds.least, bounds.most));
@@ -55,6 +58,11 @@ uint64_t NcclXmlNumbers::code(const pugi::xml_node& node, const char* attribute,
   if (error != std::errc() || end != text.data() + text.size() || (bits < 64 && value >> bits != 0))
     mistake(node, attribute, fmt::format("is no hexadecimal number of {} bits", bits));
   return value;
+}
+
+uint64_t NcclXmlNumbers::class_code(const pugi::xml_node& node, const char* attribute) {
+  const bool is_short = std::string_view(node.attribute(attribute).value()).size() == 6;
+  return (code(node, attribute, 24) << (is_short ? 8 : 0)) & 0xffffff;
 }
 
 Property<bool> NcclXmlNumbers::flag(const pugi::xml_node& node, const char* attribute) {

@@ -17,9 +17,11 @@ class Lines {
   std::vector<ptrdiff_t> ends_;
 };
 
-// What a number may be at most.
+// What a number may be.
 struct Bounds {
   double least, most;
+  bool has_unit = false;   // after a blank, as in "16.0 GT/s PCIe"
+  bool must_tell = false;  // if it is there: NCCL takes an empty one for 0, which means something
 };
 
 // What stands for "not known": sysfs writes "Unknown", NCCL nothing at all.
@@ -27,7 +29,7 @@ inline bool tells_nothing(std::string_view text) {
   return text.empty() || text.starts_with("Unknown");
 }
 
-// Attributes of a node. One that tells nothing is no mistake.
+// Attributes of a node. One that tells nothing is no mistake, unless its bounds have it so.
 class NcclXmlNumbers {
  public:
   explicit NcclXmlNumbers(const Lines& lines) : lines_(lines) {}
@@ -36,6 +38,8 @@ class NcclXmlNumbers {
   int whole(const pugi::xml_node& node, const char* attribute, Bounds bounds, int otherwise = 0);
   // Of so many bits, in hexadecimal digits.
   uint64_t code(const pugi::xml_node& node, const char* attribute, int bits);
+  // The class code of a PCI function, 24 bits. NCCL looks at how it begins: "0x0302" will do.
+  uint64_t class_code(const pugi::xml_node& node, const char* attribute);
   Property<bool> flag(const pugi::xml_node& node, const char* attribute);
 
   const Status& status() const { return status_; }  // the first number that cannot be

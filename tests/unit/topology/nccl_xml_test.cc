@@ -264,6 +264,47 @@ Test(nccl_xml_traps, an_emulated_bridge_of_a_speed_that_nccl_does_not_know_is_pc
   cr_assert(!has_gap(m, "switch0", "NCCL believes it"));
 }
 
+Test(nccl_xml, a_number_that_is_none_is_an_error_that_names_its_line) {
+  const auto error = [](const std::string& text) {
+    const auto machine = read_host(text);
+    cr_assert(!machine.has_value(), "%s", text.c_str());
+    return machine.error().text;
+  };
+  const auto with_dev = [](const std::string& dev) {
+    return system_of(
+        cpu(0, pci("0000:10:00.0", "0x030200", fmt::format("<gpu dev=\"{}\"/>", dev))));
+  };
+  cr_assert(error(with_dev("16 GT/s")) ==
+            "line 1: <gpu>: dev=\"16 GT/s\" is no number from 0 to 1048576");
+  cr_assert(error(with_dev("")) == "line 1: <gpu>: dev=\"\" is no number; NCCL takes it for 0");
+  const std::string link = "<nvlink target=\"0000:11:00.0\" count=\"\" tclass=\"0x030200\"/>";
+  cr_assert(error(system_of(cpu(0, gpu(0, link) + gpu(1)))) ==
+            "line 1: <nvlink>: count=\"\" is no number; NCCL takes it for 0");
+}
+
+Test(nccl_xml_traps, a_class_that_nccl_does_not_take_for_a_gpus_is_said_to_hide_it) {
+  const auto with = [](const char* kind) {
+    return read(system_of(cpu(0, pci("0000:10:00.0", kind, "<gpu dev=\"0\"/>"))));
+  };
+  for (const char* kind : {"0x30200", "030200", "0X030200", ""}) {
+    cr_assert(has_gap(with(kind), "gpu0", "does not see this GPU"), "%s", kind);
+  }
+  for (const char* kind : {"0x030200", "0x0302", "0x038000", "0x120000"}) {
+    const Machine m = with(kind);
+    cr_assert(!has_gap(m, "gpu0", "does not see this GPU"), "%s", kind);
+    cr_assert(m.count(DeviceKind::gpu) == 1 && find(m, "gpu0")->pci_class->value >= 0x030200);
+  }
+  cr_assert(read(system_of(cpu(0, pci("0000:10:00.0", "0x0302", "")))).count(DeviceKind::gpu) == 1);
+  const auto linked = [](const char* tclass) {
+    return read(system_of(cpu(
+        0,
+        gpu(0, fmt::format("<nvlink target=\"0000:11:00.0\" count=\"4\" tclass=\"{}\"/>", tclass)) +
+            gpu(1, nvlink(0, 4)))));
+  };
+  cr_assert(has_gap(linked("0x30200"), "gpu0", "takes that for an NVSwitch"));
+  cr_assert(linked("0x0302").gaps().empty());
+}
+
 Test(nccl_xml_traps, links_that_lead_nowhere_are_told_and_written_again) {
   const std::string text = system_of(cpu(0, gpu(0, nvlink(0, 12) + nvlink(9, 4), 80)));
   const Machine m = read(text);
