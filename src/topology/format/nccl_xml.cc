@@ -3,7 +3,8 @@
 // gpu, nic > net; nvlink, c2c and RCCL's xgmi beneath gpu. NCCL's own parser is stricter about
 // spelling (one blank between attributes, no entities); we read whatever is XML.
 //
-// What no property of a Device holds is kept in the file's words, for who writes the file again.
+// What no property of a Device holds is kept in the file's words, for who writes the file again;
+// comments are not.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -121,11 +122,13 @@ class Reader {
   uint16_t id(const xml_node& node, const char* attribute, Device& d);
   void unknown(const xml_node& node);
   void check_attributes(const xml_node& node);
+  void check_link(const xml_node& link);
   void keep_rest(const xml_node& node, Device& d);
 
   const Lines& lines_;
   NcclXmlNumbers numbers_;
   Builder builder_;
+  Device of_system_;           // what is kept of the system element, with its first NUMA node
   uint32_t numa_ = kNoDevice;  // that of the cpu element being read
   std::set<Bdf> described_;    // the addresses of all PCI functions
   // GPUs and NICs that were read.
@@ -161,9 +164,8 @@ void Reader::read_system(const xml_node& system) {
   if (version != "1" && version != "2")
     builder_.gap("system", fmt::format("its version is '{}', not 1 or 2", version),
                  "that it means the same");
-  check_attributes(system);
-  for (const xml_node& child : system.children())
-    if (!lists(element(system).children, child.name())) unknown(child);
+  keep_rest(system, of_system_);
+  for (std::string& text : of_system_.elements) text = fmt::format("<system>{}</system>", text);
 }
 
 struct Addresses : pugi::xml_tree_walker {
@@ -203,6 +205,10 @@ CpuModel Reader::cpu_model(const xml_node& cpu) {
 
 Device Reader::numa_node(const xml_node& cpu) {
   Device numa{.kind = DeviceKind::numa};
+  if (builder_.size() == 0) {
+    numa.attributes = of_system_.attributes;
+    numa.elements = of_system_.elements;
+  }
   if (const int number = numbers_.whole(cpu, "numaid", kNuma, -1); number >= 0)
     numa.identity.number = static_cast<uint32_t>(number);
   if (cpu.attribute("arch") || cpu.attribute("vendor")) numa.cpu = known(cpu_model(cpu), kFile);
@@ -259,6 +265,21 @@ Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   return d;
 }
 
+// What no Link holds of it, with where it leads; empty: nothing.
+std::string rest_of_link(const xml_node& link) {
+  const std::string_view name = link.name();
+  if (name != "nvlink" && name != "xgmi" && name != "c2c") return {};
+  pugi::xml_document alone;
+  xml_node rest = alone.append_child(link.name());
+  for (const auto& attribute : link.attributes())
+    if (!lists(element(link).read, attribute.name())) rest.append_copy(attribute);
+  for (const xml_node& child : link.children())
+    if (child.type() == pugi::node_element) rest.append_copy(child);
+  if (!rest.first_attribute() && !rest.first_child()) return {};
+  if (const auto target = link.attribute("target")) rest.prepend_copy(target);
+  return xml_text(rest);
+}
+
 void Reader::describe_gpu(const xml_node& pci, Device& d) {
   const xml_node gpu = pci.child("gpu");
   if (!gpu) return;
@@ -272,7 +293,9 @@ void Reader::describe_gpu(const xml_node& pci, Device& d) {
   if (!d.gpu_direct) keep(d, gpu, "gdr");
   keep_rest(gpu, d);
   for (const xml_node& link : gpu.children())
-    if (leads_nowhere(link, d)) d.elements.push_back(xml_text(link));
+    if (const std::string kept = leads_nowhere(link, d) ? xml_text(link) : rest_of_link(link);
+        !kept.empty())
+      d.elements.push_back(kept);
   for (xml_node other = gpu.next_sibling("gpu"); other; other = other.next_sibling("gpu"))
     d.elements.push_back(xml_text(other));
 }
@@ -376,7 +399,7 @@ void Reader::read_gpu_link(const xml_node& link, uint32_t device) {
 }
 
 void Reader::read_bundle(const xml_node& link, uint32_t device, LinkType type) {
-  check_attributes(link);
+  check_link(link);
   const uint64_t kind = numbers_.class_code(link, "tclass");
   const auto count = static_cast<uint32_t>(numbers_.whole(link, "count", kLinks, 1));
   const auto target = address(link, "target");
@@ -408,7 +431,7 @@ uint32_t Reader::far_switch(const xml_node& link, uint32_t gpu) {
 }
 
 void Reader::read_c2c(const xml_node& link, uint32_t device) {
-  check_attributes(link);
+  check_link(link);
   const auto count = static_cast<uint32_t>(std::max(numbers_.whole(link, "count", kLinks, 1), 1));
   const double each = numbers_.number(link, "bw", kLinkSpeed).value_or(0);
   const auto rate = if_positive(gigabytes(each * count / 1000));
@@ -453,7 +476,7 @@ void Reader::read_net(const xml_node& net, uint32_t device) {
 
 // Two virtual switches of one Broadcom chip.
 void Reader::read_pcilink(const xml_node& link, uint32_t device) {
-  check_attributes(link);
+  check_link(link);
   if (const auto target = address(link, "target"))
     builder_.link_to_address(device, *target, DeviceKind::pci_switch,
                              {LinkType::local, 1, known(kLocal, Provenance::assumed)});
@@ -471,6 +494,11 @@ void Reader::check_attributes(const xml_node& node) {
         !lists(element(node).kept, attribute.name()))
       builder_.gap(fmt::format("<{}>", node.name()),
                    fmt::format("attribute {} is not known here", attribute.name()), "nothing");
+}
+
+void Reader::check_link(const xml_node& link) {
+  check_attributes(link);
+  for (const xml_node& child : link.children()) unknown(child);
 }
 
 void Reader::keep_rest(const xml_node& node, Device& d) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <pugixml.hpp>
 #include <set>
 
@@ -94,6 +95,22 @@ std::string number(const Property<T>& property) {
 // NCCL asks sysfs for what is not there, and knows switches of Broadcom by all four.
 std::string id(uint16_t value) { return value == 0 ? "" : fmt::format("{:#06x}", value); }
 
+// Of a link that is written all but the number of its lanes; those that lead nowhere tell it.
+bool is_rest_of_link(const xml_node& kept) {
+  const std::string_view name = kept.name();
+  return (name == "nvlink" || name == "xgmi" || name == "c2c") && !kept.attribute("count");
+}
+
+// What is kept of a NIC's element; of a PCI function elements are kept beside it.
+using NicWords = std::pair<std::map<std::string, std::string>, std::vector<std::string>>;
+NicWords words_of_nic(const Device& d) {
+  NicWords out;
+  for (const auto& [key, text] : d.attributes)
+    if (key.starts_with("nic.")) out.first.emplace(key, text);
+  if (!d.pcie_speed) out.second = d.elements;
+  return out;
+}
+
 // The cpu elements of one host, or of the hosts of one Machine.
 class MachineWriter {
  public:
@@ -133,6 +150,8 @@ class MachineWriter {
   std::string guid_of(const Device& port) const;
   void add_pci_links(xml_node pci, uint32_t i);
   void add_elements(xml_node node, const Device& d, bool beneath_gpu);
+  void add_to_system(const std::string& text);
+  void add_to_link(xml_node gpu, xml_node rest, const Device& d);
   void leave_out(std::string what) { notes_.left_out.insert(std::move(what)); }
 
   const Machine& machine_;
@@ -141,6 +160,7 @@ class MachineWriter {
   std::vector<std::vector<Link>> links_;  // by device, which is their end `a`
   std::vector<std::vector<uint32_t>> children_;
   std::vector<std::string> addresses_;
+  NicWords words_of_last_nic_;
 };
 
 // Elements refer to each other by bus id, so that each has one.
@@ -185,6 +205,7 @@ void MachineWriter::add_numa(uint32_t i, const std::string& host_hash) {
     if (x86 || model.model != 0) put(cpu, "modelid", std::to_string(model.model));
   }
   put_rest(cpu, d);
+  put_rest(system_, d);
   add_children(cpu, i);
   add_elements(cpu, d, false);
 }
@@ -275,20 +296,22 @@ void MachineWriter::add_bundle(xml_node gpu, const Link& link) {
 }
 
 // Beneath a NUMA node or a bridge, or the NIC's own PCI function. Those that are no PCI functions
-// share an element.
+// share an element, if the same is kept of it.
 void MachineWriter::add_nic(xml_node parent, uint32_t i) {
   const auto is_port = [&](uint32_t child) { return device(child).kind == DeviceKind::port; };
   if (std::ranges::none_of(children_[i], is_port)) return;
   const Device& d = device(i);
   xml_node nic = parent.last_child();
-  const bool shared = std::string_view(nic.name()) == "nic" && !nic.first_attribute() &&
-                      std::string_view(nic.last_child().name()) == "net" && d.attributes.empty() &&
-                      d.elements.empty();
-  if (!shared) nic = parent.append_child("nic");
-  put_rest(nic, d);
+  const bool shared =
+      std::string_view(nic.name()) == "nic" && words_of_last_nic_ == words_of_nic(d);
+  if (!shared) {
+    nic = parent.append_child("nic");
+    words_of_last_nic_ = words_of_nic(d);
+    put_rest(nic, d);
+  }
   for (const uint32_t child : children_[i])
     if (is_port(child)) add_port(nic, child);
-  if (!d.pcie_speed) add_elements(nic, d, false);
+  if (!shared && !d.pcie_speed) add_elements(nic, d, false);
 }
 
 // As NCCL writes it: the whole card's, in the order of bytes that is the wire's.
@@ -325,14 +348,45 @@ void MachineWriter::add_pci_links(xml_node pci, uint32_t i) {
       put(pci.append_child("pcilink"), "target", addresses_[link.b]);
 }
 
+// With the first NUMA node elements of the whole are kept.
+void MachineWriter::add_to_system(const std::string& text) {
+  pugi::xml_document kept;
+  if (!kept.load_string(text.c_str())) return leave_out("an element of the system that is no XML");
+  for (const xml_node& child : kept.child("system").children()) system_.append_copy(child);
+}
+
+// What a source told of a link beyond what it is goes to where that was written.
+void MachineWriter::add_to_link(xml_node gpu, xml_node rest, const Device& d) {
+  const auto target = [](const xml_node& link) {
+    const auto bdf = parse_bdf(link.attribute("target").value());
+    return bdf ? to_text(*bdf) : "";
+  };
+  xml_node link = gpu.child(rest.name());
+  while (link != rest && target(link) != target(rest)) link = link.next_sibling(rest.name());
+  if (link == rest) {
+    leave_out(fmt::format("what is told beyond its end of a link of {}", d.label));
+  } else {
+    for (const auto& attribute : rest.attributes())
+      if (!link.attribute(attribute.name())) link.append_copy(attribute);
+    for (const xml_node& child : rest.children()) link.append_copy(child);
+  }
+  gpu.remove_child(rest);
+}
+
 // A second gpu element of a function stands beside the first, all else that is kept of a GPU in it.
 void MachineWriter::add_elements(xml_node node, const Device& d, bool beneath_gpu) {
   for (const std::string& text : d.elements) {
     const bool is_gpu =
         text.starts_with("<gpu ") || text.starts_with("<gpu/") || text.starts_with("<gpu>");
     if (d.kind == DeviceKind::gpu && beneath_gpu == is_gpu) continue;
+    if (text.starts_with("<system>")) {
+      add_to_system(text);
+      continue;
+    }
     if (!node.append_buffer(text.data(), text.size()))
       leave_out(fmt::format("an element of {} that is no XML", d.label));
+    else if (const xml_node added = node.last_child(); beneath_gpu && is_rest_of_link(added))
+      add_to_link(node, added, d);
   }
 }
 

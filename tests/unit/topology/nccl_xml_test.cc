@@ -461,6 +461,59 @@ Test(nccl_xml_kept, what_has_no_property_is_kept_and_written_again) {
   cr_assert(difference(m, again).empty(), "%s", difference(m, again).c_str());
 }
 
+Test(nccl_xml_kept, what_is_not_known_of_the_system_and_of_links_is_written_where_it_was) {
+  const std::string links =
+      "<nvlink target=\"0000:11:00.0\" count=\"4\" tclass=\"0x030200\" colour=\"red\">"
+      "<lane n=\"1\"/></nvlink><c2c bw=\"1000\" count=\"2\"><lane n=\"2\"/></c2c>";
+  const std::string text = "<system version=\"1\" future=\"7\">" +
+                           cpu(0, gpu(0, links) + gpu(1, nvlink(0, 4))) +
+                           "<rack u=\"3\"/></system>";
+  const Machine m = read(text);
+  for (const char* missing : {"attribute future", "attribute colour", "<lane>", "<rack>"})
+    cr_assert(std::ranges::any_of(
+                  m.gaps(),
+                  [&](const Gap& gap) { return gap.missing.find(missing) != std::string::npos; }),
+              "%s", missing);
+  const std::string again = written(read_all(text));
+  for (const char* kept :
+       {"<system version=\"1\" name=\"host\" future=\"7\">", "  <rack u=\"3\"/>\n</system>",
+        "tclass=\"0x030200\" colour=\"red\">\n          <lane n=\"1\"/>\n",
+        "<c2c bw=\"1000\" count=\"2\">\n          <lane n=\"2\"/>\n"})
+    cr_assert(again.find(kept) != std::string::npos, "%s in %s", kept, again.c_str());
+  cr_assert(nvlinks(read(again)) == 4);
+  cr_assert(written(read_all(again)) == again);
+}
+
+Test(nccl_xml_kept, what_is_told_of_a_link_that_is_written_otherwise_makes_no_second_link) {
+  const std::string text =
+      system_of(cpu(0, gpu(0,
+                           "<nvlink target=\"fffffff:ffff:ff\" count=\"18\" tclass=\"0x068000\" "
+                           "colour=\"red\"/>")));
+  const std::string again = written(read_all(text));
+  cr_assert(again.find("what is told beyond its end of a link of gpu0") != std::string::npos);
+  cr_assert(nvlinks(read(again)) == 18 && again.find("colour") == std::string::npos);
+}
+
+Test(nccl_xml_kept, nics_of_one_element_that_is_no_pci_function_stay_in_it) {
+  const auto nic = [](const char* attributes, std::initializer_list<const char*> names) {
+    std::string nets;
+    for (const char* name : names)
+      nets += fmt::format("<net name=\"{}\" dev=\"0\" port=\"1\" guid=\"0x1\"/>", name);
+    return fmt::format("<nic{}>{}<fan/></nic>", attributes, nets);
+  };
+  const std::string text =
+      system_of(cpu(0, nic(" colour=\"red\"", {"a", "b"}) + nic(" colour=\"blue\"", {"c", "d"})));
+  const std::string again = written(read_all(text));
+  size_t at = 0;
+  for (const char* next : {"<nic colour=\"red\">", "name=\"a\"", "<fan/>", "name=\"b\"", "</nic>",
+                           "<nic colour=\"blue\">", "name=\"c\"", "name=\"d\"", "</nic>"}) {
+    at = again.find(next, at);
+    cr_assert(at != std::string::npos, "%s in %s", next, again.c_str());
+  }
+  cr_assert(again.find("<nic", at) == std::string::npos);
+  cr_assert(again.find("red") == again.rfind("red") && again.find("blue") == again.rfind("blue"));
+}
+
 Test(nccl_xml_kept, an_amd_family_is_cpuids_and_the_files_number_is_written_again) {
   const std::string text = system_of(
       "<cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\" familyid=\"143\" "
