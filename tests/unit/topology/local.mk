@@ -6,6 +6,7 @@ EXTRA_DIST += \
   tests/unit/topology/leaves.dot \
   tests/unit/topology/machines.h \
   tests/unit/topology/mini.dot \
+  tests/unit/topology/nccl_xml_texts.h \
   tests/unit/topology/one_host.h \
   tests/unit/topology/plan.h \
   tests/unit/topology/two-sockets.hwloc.xml
@@ -27,6 +28,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/live_test.cc \
   tests/unit/topology/matrix_test.cc \
   tests/unit/topology/nccl_xml_test.cc \
+  tests/unit/topology/nccl_xml_traps_test.cc \
   tests/unit/topology/nvml_test.cc \
   tests/unit/topology/overlay_test.cc \
   tests/unit/topology/path_test.cc \
