@@ -23,6 +23,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/drawing_test.cc \
   tests/unit/topology/formats_test.cc \
   tests/unit/topology/host_names_test.cc \
+  tests/unit/topology/hwloc_live_test.cc \
   tests/unit/topology/hwloc_test.cc \
   tests/unit/topology/json_test.cc \
   tests/unit/topology/live_test.cc \
