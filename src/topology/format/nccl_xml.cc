@@ -119,6 +119,8 @@ class Reader {
   Device pci_function(const xml_node& pci, uint32_t parent);
   void describe_gpu(const xml_node& pci, Device& d);
   bool leads_nowhere(const xml_node& link, const Device& from);
+  bool tells_own_class(const xml_node& link) const;
+  std::string rest_of_link(const xml_node& link) const;
   uint16_t id(const xml_node& node, const char* attribute, Device& d);
   void unknown(const xml_node& node);
   void check_attributes(const xml_node& node);
@@ -130,7 +132,7 @@ class Reader {
   Builder builder_;
   Device of_system_;           // what is kept of the system element, with its first NUMA node
   uint32_t numa_ = kNoDevice;  // that of the cpu element being read
-  std::set<Bdf> described_;    // the addresses of all PCI functions
+  std::map<Bdf, xml_node> described_;  // all PCI functions
   // GPUs and NICs that were read.
   std::map<std::pair<DeviceKind, Bdf>, xml_node> endpoints_;
 };
@@ -171,10 +173,10 @@ void Reader::read_system(const xml_node& system) {
 struct Addresses : pugi::xml_tree_walker {
   bool for_each(xml_node& node) override {
     if (std::string_view(node.name()) == "pci")
-      if (const auto bdf = address(node, "busid")) found.insert(*bdf);
+      if (const auto bdf = address(node, "busid")) found.emplace(*bdf, node);
     return true;
   }
-  std::set<Bdf> found;
+  std::map<Bdf, xml_node> found;
 };
 
 Result<Machine> Reader::read(const std::vector<xml_node>& cpus) {
@@ -249,6 +251,8 @@ Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   if (!d.identity.bdf) keep(d, pci, "busid");
   if (!tells_nothing(pci.attribute("class").value()))
     d.pci_class = known(static_cast<uint32_t>(numbers_.class_code(pci, "class")), kFile);
+  if (!d.pci_class || pci.attribute("class").value() != class_text(d.pci_class->value))
+    keep(d, pci, "class");
   if (pci.attribute("vendor"))
     d.pci_ids = known(PciIds{id(pci, "vendor", d), id(pci, "device", d),
                              id(pci, "subsystem_vendor", d), id(pci, "subsystem_device", d)},
@@ -265,14 +269,25 @@ Device Reader::pci_function(const xml_node& pci, uint32_t parent) {
   return d;
 }
 
+// Other than that of what it leads to, in NCCL's spelling.
+bool Reader::tells_own_class(const xml_node& link) const {
+  const auto told = link.attribute("tclass");
+  const auto target = address(link, "target");
+  const auto end = target ? described_.find(*target) : described_.end();
+  const auto code =
+      parse_class(end == described_.end() ? told.value() : end->second.attribute("class").value());
+  return told && (!code || told.value() != class_text(*code));
+}
+
 // What no Link holds of it, with where it leads; empty: nothing.
-std::string rest_of_link(const xml_node& link) {
+std::string Reader::rest_of_link(const xml_node& link) const {
   const std::string_view name = link.name();
   if (name != "nvlink" && name != "xgmi" && name != "c2c") return {};
   pugi::xml_document alone;
   xml_node rest = alone.append_child(link.name());
   for (const auto& attribute : link.attributes())
     if (!lists(element(link).read, attribute.name())) rest.append_copy(attribute);
+  if (tells_own_class(link)) rest.append_copy(link.attribute("tclass"));
   for (const xml_node& child : link.children())
     if (child.type() == pugi::node_element) rest.append_copy(child);
   if (!rest.first_attribute() && !rest.first_child()) return {};

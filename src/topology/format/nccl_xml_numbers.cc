@@ -60,9 +60,24 @@ uint64_t NcclXmlNumbers::code(const pugi::xml_node& node, const char* attribute,
   return value;
 }
 
+// Of an odd number of digits a zero before them was lost.
+std::optional<uint32_t> parse_class(std::string_view text) {
+  if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size() || value >> 24 != 0)
+    return std::nullopt;
+  return text.size() == 2 || text.size() == 4 ? value << (24 - 4 * text.size()) : value;
+}
+
+std::string class_text(uint32_t code) { return fmt::format("{:#08x}", code); }
+
 uint64_t NcclXmlNumbers::class_code(const pugi::xml_node& node, const char* attribute) {
-  const bool is_short = std::string_view(node.attribute(attribute).value()).size() == 6;
-  return (code(node, attribute, 24) << (is_short ? 8 : 0)) & 0xffffff;
+  const std::string_view text = node.attribute(attribute).value();
+  if (tells_nothing(text)) return 0;
+  const auto code = parse_class(text);
+  if (!code) mistake(node, attribute, "is no hexadecimal number of 24 bits");
+  return code.value_or(0);
 }
 
 Property<bool> NcclXmlNumbers::flag(const pugi::xml_node& node, const char* attribute) {

@@ -29,6 +29,12 @@ inline bool tells_nothing(std::string_view text) {
   return text.empty() || text.starts_with("Unknown");
 }
 
+// The class code of a PCI function, 24 bits. NCCL looks at how the text begins, so that "0x0302"
+// will do, and writes "0x03" itself. None: it is no such code.
+std::optional<uint32_t> parse_class(std::string_view text);
+// As the kernel writes it.
+std::string class_text(uint32_t code);
+
 // Attributes of a node. One that tells nothing is no mistake, unless its bounds have it so.
 class NcclXmlNumbers {
  public:
@@ -38,7 +44,6 @@ class NcclXmlNumbers {
   int whole(const pugi::xml_node& node, const char* attribute, Bounds bounds, int otherwise = 0);
   // Of so many bits, in hexadecimal digits.
   uint64_t code(const pugi::xml_node& node, const char* attribute, int bits);
-  // The class code of a PCI function, 24 bits. NCCL looks at how it begins: "0x0302" will do.
   uint64_t class_code(const pugi::xml_node& node, const char* attribute);
   Property<bool> flag(const pugi::xml_node& node, const char* attribute);
 

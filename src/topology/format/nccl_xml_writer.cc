@@ -17,11 +17,13 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "topology/format/formats.h"
+#include "topology/format/nccl_xml_numbers.h"
 #include "topology/rates.h"
 
 namespace crosstie {
 namespace {
 
+using pugi::xml_attribute;
 using pugi::xml_node;
 
 // What NCCL's parser takes, as 2.28.9 was seen to: one more and it gives up, but for attributes, of
@@ -42,8 +44,8 @@ struct Notes {
   std::set<std::string, NaturalOrder> left_out;
 };
 
-std::string class_text(const Device& d) {
-  if (d.pci_class) return fmt::format("{:#08x}", d.pci_class->value);
+std::string class_of(const Device& d) {
+  if (d.pci_class) return class_text(d.pci_class->value);
   switch (d.kind) {
     case DeviceKind::gpu:
       return "0x030200";
@@ -54,6 +56,15 @@ std::string class_text(const Device& d) {
     default:
       return "0x060400";
   }
+}
+
+// In the source's words, unless another has told better.
+std::string told_class_of(const Device& d) {
+  const auto told = d.attributes.find("pci.class");
+  const bool is_its_own =
+      told != d.attributes.end() &&
+      parse_class(told->second) == (d.pci_class ? std::optional(d.pci_class->value) : std::nullopt);
+  return is_its_own ? told->second : class_of(d);
 }
 
 // Whether it is other than what NCCL assumes where it is not told.
@@ -152,6 +163,7 @@ class MachineWriter {
   void add_elements(xml_node node, const Device& d, bool beneath_gpu);
   void add_to_system(const std::string& text);
   void add_to_link(xml_node gpu, xml_node rest, const Device& d);
+  void complete(xml_node link, xml_node rest, const Device& d);
   void leave_out(std::string what) { notes_.left_out.insert(std::move(what)); }
 
   const Machine& machine_;
@@ -161,6 +173,7 @@ class MachineWriter {
   std::vector<std::vector<uint32_t>> children_;
   std::vector<std::string> addresses_;
   NicWords words_of_last_nic_;
+  std::set<xml_node> completed_;  // links
 };
 
 // Elements refer to each other by bus id, so that each has one.
@@ -227,7 +240,7 @@ void MachineWriter::add_pci(xml_node parent, uint32_t i) {
   xml_node pci = parent.append_child("pci");
   put(pci, d, "busid", addresses_[i]);
   const bool only_address_told = d.kind == DeviceKind::pci_switch && d.identity.bdf && !d.pci_class;
-  put(pci, d, "class", only_address_told ? "" : class_text(d));
+  put(pci, d, "class", only_address_told ? "" : told_class_of(d));
   if (is_told(d.pci_ids)) {
     const PciIds& ids = d.pci_ids->value;
     put(pci, d, "vendor", id(ids.vendor));
@@ -292,7 +305,7 @@ void MachineWriter::add_bundle(xml_node gpu, const Link& link) {
   const bool to_cpu = other.kind == DeviceKind::numa;
   if (!to_cpu) put(bundle, "target", addresses_[link.b]);
   put(bundle, "count", std::to_string(link.count));
-  put(bundle, "tclass", to_cpu ? std::string(kCpuClass) : class_text(other));
+  put(bundle, "tclass", to_cpu ? std::string(kCpuClass) : class_of(other));
 }
 
 // Beneath a NUMA node or a bridge, or the NIC's own PCI function. Those that are no PCI functions
@@ -355,6 +368,23 @@ void MachineWriter::add_to_system(const std::string& text) {
   for (const xml_node& child : kept.child("system").children()) system_.append_copy(child);
 }
 
+// Of several links of a GPU to one target, which are written as one, the first tells how.
+void MachineWriter::complete(xml_node link, xml_node rest, const Device& d) {
+  const bool is_first = completed_.insert(link).second;
+  for (const auto& attribute : rest.attributes()) {
+    const std::string_view name = attribute.name(), told = attribute.value();
+    xml_attribute own = link.attribute(attribute.name());
+    if (!own)
+      link.append_copy(attribute);
+    else if (name == "target" || own.value() == told)
+      continue;
+    else if (is_first)
+      own.set_value(attribute.value());
+    else
+      leave_out(fmt::format("{}=\"{}\" of another link of {} to one target", name, told, d.label));
+  }
+}
+
 // What a source told of a link beyond what it is goes to where that was written.
 void MachineWriter::add_to_link(xml_node gpu, xml_node rest, const Device& d) {
   const auto target = [](const xml_node& link) {
@@ -366,8 +396,7 @@ void MachineWriter::add_to_link(xml_node gpu, xml_node rest, const Device& d) {
   if (link == rest) {
     leave_out(fmt::format("what is told beyond its end of a link of {}", d.label));
   } else {
-    for (const auto& attribute : rest.attributes())
-      if (!link.attribute(attribute.name())) link.append_copy(attribute);
+    complete(link, rest, d);
     for (const xml_node& child : rest.children()) link.append_copy(child);
   }
   gpu.remove_child(rest);

@@ -232,6 +232,40 @@ Test(nccl_xml_kept, what_is_told_of_a_link_that_is_written_otherwise_makes_no_se
   cr_assert(nvlinks(read(again)) == 18 && again.find("colour") == std::string::npos);
 }
 
+Test(nccl_xml_kept, classes_are_written_in_the_words_in_which_they_were_told) {
+  for (const char* words : {"0x03", "0x0302", "030200", "0x30200", "0x030200", ""}) {
+    const auto gpu = [&](int n, int to, const char* tclass) {
+      return pci(fmt::format("0000:{:02x}:00.0", 0x10 + n), words,
+                 fmt::format("<gpu dev=\"{}\" sm=\"80\"><nvlink target=\"0000:{:02x}:00.0\" "
+                             "count=\"4\" tclass=\"{}\"/></gpu>",
+                             n, 0x10 + to, tclass));
+    };
+    for (const char* tclass : {"0x03", "0x030200"}) {
+      const std::string text = system_of(cpu(0, gpu(0, 1, tclass) + gpu(1, 0, tclass)));
+      const std::string again = written(read_all(text));
+      for (const auto& kept : {fmt::format("<pci busid=\"0000:10:00.0\" class=\"{}\" ", words),
+                               fmt::format("\"0000:10:00.0\" count=\"4\" tclass=\"{}\"/>", tclass),
+                               fmt::format("\"0000:11:00.0\" count=\"4\" tclass=\"{}\"/>", tclass)})
+        cr_assert(again.find(kept) != std::string::npos, "%s in %s", kept.c_str(), again.c_str());
+      cr_assert(difference(read(text), read(again)).empty());
+    }
+  }
+}
+
+Test(nccl_xml_kept, what_is_told_of_two_links_to_one_target_is_left_out_of_the_second) {
+  const auto link = [](const char* colour) {
+    return fmt::format(
+        "<nvlink target=\"0000:11:00.0\" count=\"2\" tclass=\"0x030200\" colour=\"{}\"/>", colour);
+  };
+  const auto topology =
+      read_all(system_of(cpu(0, gpu(0, link("red") + link("blue")) + gpu(1, nvlink(0, 4)))));
+  const auto xml = write_nccl_xml(topology);
+  cr_assert(xml.has_value() && xml->text.find("count=\"4\" tclass=\"0x030200\" colour=\"red\"/>") !=
+                                   std::string::npos);
+  cr_assert(xml->left_out.find("colour=\"blue\" of another link of gpu0") != std::string::npos,
+            "%s", xml->left_out.c_str());
+}
+
 Test(nccl_xml_kept, nics_of_one_element_that_is_no_pci_function_stay_in_it) {
   const auto nic = [](const char* attributes, std::initializer_list<const char*> names) {
     std::string nets;
