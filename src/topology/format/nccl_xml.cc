@@ -364,10 +364,10 @@ void Reader::doubt_class(const xml_node& pci, uint32_t device) {
   if (is_switch && !has_class(kind, 0x0604, 16) && !has_class(kind, 0x0801, 16))
     builder_.gap(device, "its class tells neither GPU, NIC nor bridge", "a PCIe switch");
   const auto told = pci.attribute("class");
-  if (kind_of(pci) == DeviceKind::gpu && told && !begins_as_gpu(told.value()))
+  if (kind_of(pci) == DeviceKind::gpu && !pci.child("gpu") && !begins_as_gpu(told.value()))
     builder_.gap(device,
-                 fmt::format("its class is \"{}\", and NCCL, which takes none for a GPU's "
-                             "but 0x03..., does not see this GPU",
+                 fmt::format("its class is \"{}\", and NCCL, which takes none for a GPU's but "
+                             "0x03... where there is no <gpu>, does not see this GPU",
                              told.value()),
                  "a GPU");
 }

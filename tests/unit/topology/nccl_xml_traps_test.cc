@@ -113,18 +113,21 @@ Test(nccl_xml_traps, an_emulated_bridge_of_a_speed_that_nccl_does_not_know_is_pc
 }
 
 Test(nccl_xml_traps, a_class_that_nccl_does_not_take_for_a_gpus_is_said_to_hide_it) {
-  const auto with = [](const char* kind) {
-    return read(system_of(cpu(0, pci("0000:10:00.0", kind, "<gpu dev=\"0\"/>"))));
+  const auto with = [](const char* kind, const char* inside) {
+    return read(system_of(cpu(0, pci("0000:10:00.0", kind, inside))));
   };
-  for (const char* kind : {"0x30200", "030200", "0X030200", ""}) {
-    cr_assert(has_gap(with(kind), "gpu0", "does not see this GPU"), "%s", kind);
+  const char* const element = "<gpu dev=\"0\"/>";
+  for (const char* kind : {"0x30200", "030200", "0X030200"}) {
+    cr_assert(has_gap(with(kind, ""), "gpu0", "does not see this GPU"), "%s", kind);
+    cr_assert(with(kind, element).gaps().empty(), "NCCL goes by the element where there is one");
+    cr_assert(find(with(kind, element), "gpu0")->pci_class->value == 0x030200, "%s", kind);
   }
-  for (const char* kind : {"0x030200", "0x0302", "0x038000", "0x120000"}) {
-    const Machine m = with(kind);
+  cr_assert(with("", element).gaps().empty() && with("", element).count(DeviceKind::gpu) == 1);
+  for (const char* kind : {"0x030200", "0x0302", "0x03", "0x038000", "0x120000"}) {
+    const Machine m = with(kind, "");
     cr_assert(!has_gap(m, "gpu0", "does not see this GPU"), "%s", kind);
     cr_assert(m.count(DeviceKind::gpu) == 1 && find(m, "gpu0")->pci_class->value >= 0x030200);
   }
-  cr_assert(read(system_of(cpu(0, pci("0000:10:00.0", "0x0302", "")))).count(DeviceKind::gpu) == 1);
   const auto linked = [](const char* tclass) {
     return read(system_of(cpu(
         0,
