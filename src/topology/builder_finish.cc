@@ -86,9 +86,12 @@ uint32_t Builder::end_of(const OpenLink& open) {
 }
 
 // Sources that name addresses tell each end's links by themselves, so that a GPU may contradict
-// its peer.
+// its peer. Of a GPU for which no link is listed NCCL asks the driver.
 void Builder::resolve_open_links() {
   std::map<Ends, Bdf> told;
+  std::set<std::pair<uint32_t, LinkType>> list;  // those of which any is listed
+  for (const auto& [ends, bundle] : links_) list.emplace(std::get<0>(ends), std::get<2>(ends));
+  for (const OpenLink& open : open_links_) list.emplace(open.from, open.bundle.type);
   for (const OpenLink& open : open_links_) {
     const LinkType type = open.bundle.type;
     const uint32_t to = end_of(open);
@@ -98,16 +101,24 @@ void Builder::resolve_open_links() {
       continue;
     }
     link(open.from, to, open.bundle);
-    if (is_gpu_link(type) && devices_[to].kind == DeviceKind::gpu)
+    if (!is_gpu_link(type) || devices_[to].kind != DeviceKind::gpu) continue;
+    if (open.kind == DeviceKind::gpu)
       told.emplace(Ends{open.from, to, type}, open.to);
+    else
+      gap(open.from,
+          fmt::format("tells {} to {} as to an NVSwitch, where a GPU is; NCCL takes it for an "
+                      "NVSwitch",
+                      name(type), to_text(open.to)),
+          "that GPU", GapAbout::gpu_link);
   }
   for (const auto& [ends, address] : told) {
     const auto [from, to, type] = ends;
     if (!told.contains(Ends{to, from, type}))
       gap(from,
-          fmt::format("tells {} to {}, which tells none back; NCCL, told so, finds no path back "
-                      "and fails",
-                      name(type), to_text(address)),
+          fmt::format("tells {} to {}, which tells none back; NCCL, told so, {}", name(type),
+                      to_text(address),
+                      list.contains({to, type}) ? "finds no path back and fails"
+                                                : "asks the driver for that one's"),
           "that they go both ways", GapAbout::gpu_link);
   }
 }

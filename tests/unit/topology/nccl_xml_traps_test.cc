@@ -56,15 +56,35 @@ Test(nccl_xml_traps, a_mesh_within_what_gpus_have_stays_a_mesh) {
 }
 
 Test(nccl_xml_traps, links_that_one_end_tells_go_both_ways_and_nccl_is_said_to_fail) {
-  const std::string text = system_of(cpu(0, gpu(0, nvlink(1, 4), 80) + gpu(1, "", 80)));
+  const std::string text = system_of(
+      cpu(0, gpu(0, nvlink(1, 4), 80) + gpu(1, nvlink(2, 4), 80) + gpu(2, nvlink(1, 4), 80)));
   const Machine m = read(text);
-  cr_assert(nvlinks(m) == 4);
+  cr_assert(nvlinks(m) == 8);
   for (const auto& [from, to] : {std::pair("gpu0", "gpu1"), {"gpu1", "gpu0"}})
     expect(m, Paths::View::physical, from, to, PathClass::nvl, 80);
   cr_assert(
       has_gap(m, "gpu0", "nvlink to 0000:11:00.0, which tells none back; NCCL, told so, finds"));
   cr_assert(has_gap(m, "gpu0", "no path back and fails"));
   cr_assert(read(written(read_all(text))).gaps().empty(), "what is written tells both");
+}
+
+Test(nccl_xml_traps, of_a_gpu_that_lists_no_links_nccl_asks_the_driver) {
+  const Machine m = read(system_of(cpu(0, gpu(0, nvlink(1, 4), 80) + gpu(1, "", 80))));
+  cr_assert(nvlinks(m) == 4);
+  cr_assert(has_gap(m, "gpu0", "which tells none back; NCCL, told so, asks the driver"));
+  cr_assert(!has_gap(m, "gpu0", "fails"));
+}
+
+Test(nccl_xml_traps, a_gpu_that_is_told_as_an_nvswitch_is_one_to_nccl_and_tells_none_back) {
+  const std::string as_switch = "<nvlink target=\"0000:11:00.0\" count=\"4\" tclass=\"0x068000\"/>";
+  const std::string text = system_of(cpu(0, gpu(0, as_switch, 80) + gpu(1, nvlink(0, 4), 80)));
+  const Machine m = read(text);
+  cr_assert(nvlinks(m) == 4 && m.count(DeviceKind::nvswitch) == 0);
+  cr_assert(has_gap(m, "gpu0", "as to an NVSwitch, where a GPU is; NCCL takes it for an NVSwitch"));
+  cr_assert(has_gap(m, "gpu1", "nvlink to 0000:10:00.0, which tells none back"));
+  cr_assert(has_gap(m, "gpu1", "finds no path back and fails"));
+  const std::string again = written(read_all(text));
+  cr_assert(again.find(as_switch) != std::string::npos, "%s", again.c_str());
 }
 
 Test(nccl_xml_traps, ends_that_tell_unequal_links_are_counted_by_nccl_each_its_own_way) {
