@@ -33,15 +33,15 @@ constexpr Provenance kFile = Provenance::file;
 // network ports reach 800 Gb/s.
 constexpr Bounds kNuma{-1, 1 << 20};  // NCCL writes -1 where it does not know
 constexpr Bounds kCpuModel{0, 1 << 20};
-constexpr Bounds kPcieSpeed{.least = 0, .most = 1024, .has_unit = true};  // GT/s; 0: not known
-constexpr Bounds kPcieWidth{0, 64};                                       // 0: not known
+constexpr Bounds kPcieSpeed{.least = 0, .most = 1024, .is_real = true, .is_words = true};  // GT/s
+constexpr Bounds kPcieWidth{0, 64};  // 0: not known
 constexpr Bounds kCapability{0, 1000};
 constexpr Bounds kLinks{.least = 0, .most = 1024, .must_tell = true};
 constexpr Bounds kLinkSpeed{0, 1e8};   // MB/s
 constexpr Bounds kPortSpeed{-1, 1e9};  // Mb/s; Linux writes -1 where there is no carrier
 constexpr Bounds kPort{0, 65535};
 constexpr Bounds kIndex{.least = 0, .most = 1 << 20, .must_tell = true};
-constexpr Bounds kLatency{0, 1e9};  // microseconds
+constexpr Bounds kLatency{.least = 0, .most = 1e9, .is_real = true};  // microseconds
 
 // Names between blanks.
 struct Element {
@@ -299,8 +299,8 @@ void Reader::describe_gpu(const xml_node& pci, Device& d) {
   const xml_node gpu = pci.child("gpu");
   if (!gpu) return;
   if (gpu.attribute("dev")) {
-    d.label = fmt::format("gpu{}", gpu.attribute("dev").value());
     d.index = known(numbers_.whole(gpu, "dev", kIndex), kFile);
+    d.label = fmt::format("gpu{}", d.index->value);
   }
   d.compute_capability = if_positive(numbers_.whole(gpu, "sm", kCapability));
   if (!d.compute_capability) keep(d, gpu, "sm");

@@ -4,13 +4,34 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/printable.h"
+#include "base/text.h"
 
 namespace crosstie {
 namespace {
 
 constexpr Bounds kFlag{-1, 1};  // NCCL takes -1 for not known
+
+struct Number {
+  double value;
+  std::string_view rest;  // what follows it; the whole text where it begins with no number
+};
+
+// As NCCL does.
+Number whole_number(const char* text) {
+  char* end = nullptr;
+  const long value = std::strtol(text, &end, 0);
+  return {static_cast<double>(value), end};
+}
+
+Number real_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range) value = HUGE_VAL;
+  return {value, text.substr(static_cast<size_t>(end - text.data()))};
+}
 
 }  // namespace
 
@@ -31,11 +52,12 @@ std::optional<double> NcclXmlNumbers::number(const pugi::xml_node& node, const c
       mistake(node, attribute, "is no number; NCCL takes it for 0");
     return std::nullopt;
   }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool ends = end == text.data() + text.size() || (bounds.has_unit && *end == ' ');
-  if (error == std::errc::invalid_argument || !ends || !(value >= bounds.least) ||
-      !(value <= bounds.most) || error != std::errc()) {
+  const bool is_real = bounds.is_real || text.find('.') != text.npos;
+  const auto [value, rest] = is_real ? real_number(text) : whole_number(text.data());
+  const bool is_none = rest.size() == text.size();
+  if (is_none && bounds.is_words) return std::nullopt;
+  const bool ends = bounds.is_words || trim(rest).empty();
+  if (is_none || !ends || !(value >= bounds.least) || !(value <= bounds.most)) {
     mistake(node, attribute, fmt::format("is no number from {} to {}", bounds.least, bounds.most));
     return std::nullopt;
   }

@@ -20,7 +20,8 @@ class Lines {
 // What a number may be.
 struct Bounds {
   double least, most;
-  bool has_unit = false;   // after a blank, as in "16.0 GT/s PCIe"
+  bool is_real = false;    // others are whole to NCCL, which reads "0x10" as 16 and "010" as 8
+  bool is_words = false;   // "16.0 GT/s PCIe" is 16, and "Gen4" tells nothing
   bool must_tell = false;  // if it is there: NCCL takes an empty one for 0, which means something
 };
 

