@@ -40,13 +40,18 @@ void check_training(Suspect& suspect, uint32_t i) {
 
 void check_readable(Suspect& suspect, uint32_t i) {
   const Device& d = suspect.device(i);
-  if (d.pcie_speed && (!is_told(d.pcie_speed) || !is_told(d.pcie_lanes)))
+  if (!d.pcie_speed) return;
+  const std::string* const words = pcie_speed_unknown_to_nccl(d);
+  const std::string to_nccl =
+      words == nullptr ? ", as NCCL does"
+                       : fmt::format("; NCCL does not know \"{}\" and takes it for {}", *words,
+                                     pcie_text(kAssumedPcieSpeed, d.pcie_lanes->value));
+  const std::string taken = pcie_text(d.pcie_speed->value, d.pcie_lanes->value);
+  if (!is_told(d.pcie_speed) || !is_told(d.pcie_lanes))
     suspect.find(Severity::warning, "pcie-unknown", {i},
                  "the speed or width of its PCIe link cannot be read",
-                 fmt::format("taken for {}, as NCCL does",
-                             pcie_text(d.pcie_speed->value, d.pcie_lanes->value)),
-                 kGivePcie);
-  else if (const std::string* const words = pcie_speed_unknown_to_nccl(d))
+                 fmt::format("taken for {}{}", taken, to_nccl), kGivePcie);
+  else if (words != nullptr)
     suspect.find(Severity::warning, "pcie-unknown", {i}, "NCCL does not know its PCIe speed",
                  fmt::format("\"{}\"; NCCL takes it for {}", *words,
                              pcie_text(kAssumedPcieSpeed, d.pcie_lanes->value)),

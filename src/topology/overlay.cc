@@ -37,6 +37,7 @@ class Laying {
   void nest_switches();
   void assume_switch_speeds();
   bool adjust(uint32_t index, Device& device);
+  void set_pcie(Device& device) const;
   void set_speed(uint32_t index, Device& device);
   bool closes(const Gap& gap) const;
   void link_gpus(const std::vector<uint32_t>& seen);
@@ -291,14 +292,21 @@ const Overlay::Correction* Laying::correction(const Device& device) const {
 }
 
 // What was assumed is so again by the builder, which says so, unless the overlay tells it.
-void Laying::set_speed(uint32_t index, Device& device) {
+void Laying::set_pcie(Device& device) const {
   if (!is_told(device.pcie_speed)) device.pcie_speed.reset();
   if (!is_told(device.pcie_lanes)) device.pcie_lanes.reset();
   const Overlay::Correction* const told = correction(device);
-  if (told != nullptr && told->pcie_speed) device.pcie_speed = told->pcie_speed;
+  Property<double> speed = device.pcie_speed ? Property<double>{} : overlay_.pcie_speed;
+  if (told != nullptr && told->pcie_speed) speed = told->pcie_speed;
   if (told != nullptr && told->pcie_lanes) device.pcie_lanes = told->pcie_lanes;
-  if (!device.pcie_speed) device.pcie_speed = overlay_.pcie_speed;
   if (!device.pcie_lanes) device.pcie_lanes = overlay_.pcie_lanes;
+  if (!speed) return;
+  device.pcie_speed = speed;
+  device.attributes.erase("pci.link_speed");  // other words for what was told before
+}
+
+void Laying::set_speed(uint32_t index, Device& device) {
+  set_pcie(device);
   if (device.kind != DeviceKind::port) return;
   const Overlay::Correction* const card =
       correction(machine_.devices()[machine_.devices()[index].parent]);

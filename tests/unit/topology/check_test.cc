@@ -163,6 +163,20 @@ Test(check, a_link_whose_speed_cannot_be_read) {
               Severity::warning, {"nic3"}, "8 GT/s x16");
 }
 
+Test(check, a_link_of_words_that_nccl_does_not_know_and_of_unknown_width) {
+  const auto without_width = [](Device& d) {
+    d.pcie_speed = known(5.0, Provenance::file);
+    d.attributes["pci.link_speed"] = "5.0 GT/s";
+    d.pcie_lanes.reset();
+  };
+  const auto findings = checked(with("nic3", without_width));
+  const Finding* const unknown = find(findings, "pcie-unknown");
+  cr_assert(unknown != nullptr);
+  cr_expect(unknown->evidence ==
+                "taken for 5 GT/s x16; NCCL does not know \"5.0 GT/s\" and takes it for 8 GT/s x16",
+            "%s", unknown->evidence.c_str());
+}
+
 Test(check, a_virtual_bridge_that_tells_a_slow_link) {
   expect_only(checked(with("switch0", [](Device& d) { d.pcie_speed = known(2.5, kDriver); })),
               "pcie-bridge", Severity::warning, {"switch0"}, "2.5 GT/s x16");

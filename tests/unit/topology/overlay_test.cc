@@ -283,6 +283,18 @@ Test(overlay, numa_nodes_that_agree_leave_switches_where_they_are) {
   cr_assert(m.devices()[inner.parent].kind == DeviceKind::pci_switch, "beneath the other");
 }
 
+Test(overlay, a_speed_that_is_told_takes_the_place_of_words_of_the_same_speed) {
+  const Machine guest = *read_host(
+      "<system version='1'><cpu numaid='0' arch='x86_64' vendor='GenuineIntel' familyid='6' "
+      "modelid='143'><pci busid='0000:01:00.0' class='0x030200' link_speed='16.0 GT/s' "
+      "link_width='16'><gpu dev='0' sm='90'/></pci></cpu></system>");
+  cr_assert(guest.nccl_links().size() == 1, "NCCL does not know these words");
+  const Machine m = laid_over(guest, "[[device]]\nbdf = \"01:00.0\"\ngt_s = 16.0");
+  cr_expect(m.nccl_links().empty() && m.gaps().empty());
+  const std::string xml = *nccl_xml_text(single_host(m));
+  cr_expect(xml.find("link_speed=\"16.0 GT/s PCIe\"") != std::string::npos, "%s", xml.c_str());
+}
+
 Test(overlay, a_line_rate_of_what_is_no_nic_is_an_error) {
   const auto laid = lay_over(guest(), *read_overlay_toml("[[device]]\nbdf = \"0000:01:00.0\"\n"
                                                          "gigabits_per_second = 400.0"));
