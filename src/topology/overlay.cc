@@ -51,7 +51,8 @@ class Laying {
   std::map<uint32_t, size_t> switch_of_;  // by device that moves
   std::map<uint32_t, uint32_t> numa_of_;  // by device right beneath a NUMA node
   std::vector<bool> gone_;
-  std::vector<uint32_t> switches_;  // in the builder
+  std::set<const Device*> replaced_;  // NUMA nodes that another took the place of
+  std::vector<uint32_t> switches_;    // in the builder
   std::set<Bdf> used_;
   std::vector<Bdf> unmatched_;
 };
@@ -185,7 +186,7 @@ uint32_t Laying::root_of(uint32_t index) const {
 void Laying::drop_emptied() {
   const auto devices = machine_.devices();
   const bool tells_numa =
-      std::ranges::all_of(overlay_.switches, [](const auto& s) { return s.numa.has_value(); });
+      std::ranges::all_of(overlay_.switches, [&](const auto& s) { return numa_of(s).has_value(); });
   std::vector<uint32_t> lost(devices.size()), kept(devices.size());
   gone_.assign(devices.size(), false);
   for (uint32_t i = static_cast<uint32_t>(devices.size()); i-- > 0;) {
@@ -199,7 +200,8 @@ void Laying::drop_emptied() {
 }
 
 // A node that the guest does not show is like one that it does. One without a number is what it
-// takes the place of, so that what is told of that holds: a guest has one model of CPU.
+// takes the place of, so that what is told of that holds: a guest has one model of CPU. Elements
+// that are not known are told once.
 uint32_t Laying::numa(uint32_t number) {
   Device node{.kind = DeviceKind::numa, .label = fmt::format("numa{}", number)};
   node.identity.number = number;
@@ -215,6 +217,8 @@ uint32_t Laying::numa(uint32_t number) {
     node.attributes = like->attributes;
   else if (node.cpu && like->identity.number != number)
     node.cpu->from = Provenance::assumed;
+  if (gone_[static_cast<size_t>(like - machine_.devices().data())] && replaced_.insert(like).second)
+    node.elements = like->elements;
   return builder_.see(node);
 }
 

@@ -236,6 +236,26 @@ Test(overlay, nodes_in_place_of_one_without_a_number_have_its_cpu) {
   }
 }
 
+// What is kept of such a NUMA node is written once.
+Test(overlay, switches_within_switches_leave_no_numa_node_without_a_number) {
+  const Machine guest = *read_host(
+      "<system version='1'><cpu numaid='-1' arch='x86_64' vendor='GenuineIntel' familyid='6' "
+      "modelid='143'><pci busid='0000:01:00.0' class='0x030200'><gpu dev='0' sm='90'/></pci>"
+      "<pci busid='0000:02:00.0' class='0x030200'><gpu dev='1' sm='90'/></pci><fan/></cpu>"
+      "<rack/></system>");
+  const std::string nested =
+      "[[switch]]\nnuma = 0\ndevices = [\"f1:00.0\"]\n"
+      "[[switch]]\nbdf = \"f1:00.0\"\ndevices = [\"01:00.0\"]\n"
+      "[[switch]]\nnuma = 1\ndevices = [\"02:00.0\"]";
+  const std::string xml = *nccl_xml_text(single_host(laid_over(guest, nested)));
+  cr_expect(xml.find("numaid=\"-1\"") == std::string::npos, "%s", xml.c_str());
+  for (const char* kept : {"<fan/>", "<rack/>"}) {
+    const size_t first = xml.find(kept);
+    cr_expect(first != std::string::npos && xml.find(kept, first + 1) == std::string::npos, "%s",
+              xml.c_str());
+  }
+}
+
 Test(overlay, switches_that_make_no_tree_are_an_error) {
   for (const auto& [toml, about] : std::vector<std::pair<std::string, std::string>>{
            {"[[switch]]\nbdf = \"0000:01:00.0\"\ndevices = [\"0000:09:00.0\"]",
