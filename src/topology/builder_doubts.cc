@@ -59,25 +59,34 @@ void Builder::doubt_pcie_speeds(const std::vector<Link>& links) {
 
 void Builder::doubt_bridges(std::vector<Link>& links) {
   const auto beneath = beneath_bridges();
+  std::vector<Link*> above;  // emulated bridges
+  std::set<uint32_t> bridges;
   for (Link& link : links) {
     const Device& d = devices_[link.b];
     if (link.type != LinkType::pci || d.kind != DeviceKind::pci_switch || !is_told(d.pcie_speed))
       continue;
     const double speed = d.pcie_speed->value;
     if (speed > kSlowestBridge || beneath[link.b].speed < kTooSteep * speed) continue;
-    const bool is_believed = nccl_takes(link);
-    std::erase_if(gaps_, [&](const OpenGap& open) {  // what was assumed of it otherwise
-      return open.device == link.b && open.gap.about == GapAbout::pcie_link &&
-             !open.gap.assumed.empty();
-    });
-    gap(link.b,
-        fmt::format("tells {} with {:g} GT/s beneath it, as emulated bridges do{}",
-                    pcie_text(speed, d.pcie_lanes->value), beneath[link.b].speed,
-                    is_believed ? fmt::format("; NCCL believes it and counts with {}",
-                                              to_text(link.bandwidth->value))
-                                : ""),
-        fmt::format("{}, as beneath it", to_text(beneath[link.b].widest)), GapAbout::pcie_link);
-    link.bandwidth = known(beneath[link.b].widest, Provenance::assumed);
+    above.push_back(&link);
+    bridges.insert(link.b);
+  }
+  std::erase_if(gaps_, [&](const OpenGap& open) {  // what was assumed of them otherwise
+    return open.gap.about == GapAbout::pcie_link && !open.gap.assumed.empty() &&
+           bridges.contains(open.device);
+  });
+  for (Link* const link : above) {
+    const auto& [speed, widest] = beneath[link->b];
+    const std::string believed =
+        nccl_takes(*link)
+            ? fmt::format("; NCCL believes it and counts with {}", to_text(link->bandwidth->value))
+            : "";
+    gap(link->b,
+        fmt::format(
+            "tells {} with {:g} GT/s beneath it, as emulated bridges do{}",
+            pcie_text(devices_[link->b].pcie_speed->value, devices_[link->b].pcie_lanes->value),
+            speed, believed),
+        fmt::format("{}, as beneath it", to_text(widest)), GapAbout::pcie_link);
+    link->bandwidth = known(widest, Provenance::assumed);
   }
 }
 
