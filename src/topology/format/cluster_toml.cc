@@ -188,7 +188,9 @@ MachinePointer Reader::machine_named(const toml::node& at, const std::string& te
   if (known) return known;
   std::error_code none;
   const std::filesystem::path file = folder_ / text;
-  const bool is_file = !is_known_machine(text) && std::filesystem::exists(file, none);
+  const auto wish = parse_wish(text);
+  const bool is_known = wish && is_known_machine(wish->machine);
+  const bool is_file = !is_known && std::filesystem::exists(file, none);
   const auto topology = is_file ? read_host_file(file) : read_synthetic(text);
   if (!good(at, topology)) return {};
   if (topology->hosts.size() != 1)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <criterion/criterion.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "machines.h"
@@ -58,6 +61,17 @@ Test(cluster_toml, hosts_rails_leaves_and_domains_are_as_written) {
   cr_assert(says(t, "core", "rails 0 and 1"));
   cr_assert(says(t, "tray01", "to which leaf") && says(t, "tray01", "17 more hosts"));
   cr_assert(has_gap(*t.hosts[4].machine, "ports", "rails"), "assumed to be in their order");
+}
+
+Test(cluster_toml, a_file_named_like_a_known_machine_is_not_read_for_it) {
+  char folder[] = "/tmp/crosstie-XXXXXX";
+  cr_assert(::mkdtemp(folder) != nullptr);
+  const std::filesystem::path file = std::filesystem::path(folder) / "1x dgx-h100";
+  std::ofstream(file) << "no machine";
+  const auto topology = read_cluster_toml("[[hosts]]\nnames = \"a\"\nmachine = \"1x dgx-h100\"",
+                                          std::filesystem::path(folder) / "test.toml");
+  std::filesystem::remove_all(folder);
+  cr_assert(topology.has_value(), "%s", topology ? "" : topology.error().text.c_str());
 }
 
 // The ports that are told are two of eight, and not in the order in which they would be matched.
