@@ -82,13 +82,21 @@ Result<Topology> look_at(const std::string& input) {
 class Names {
  public:
   Status add(const std::string& input, const Topology& part) {
-    std::set<std::string_view> own;
+    std::set<std::string_view> hosts, domains;
     for (const Host& host : part.hosts) {
-      own.insert(host.name);
-      if (!host.domain.empty()) own.insert(host.domain);
+      hosts.insert(host.name);
+      if (!host.domain.empty()) domains.insert(host.domain);
     }
-    for (const std::string_view name : own) {
-      const auto [known, is_new] = input_of_.emplace(name, input);
+    if (const Status own = add(input, hosts, input_of_host_); !own) return own;
+    return add(input, domains, input_of_domain_);
+  }
+
+ private:
+  using Inputs = std::map<std::string, std::string>;
+  static Status add(const std::string& input, const std::set<std::string_view>& names,
+                    Inputs& inputs) {
+    for (const std::string_view name : names) {
+      const auto [known, is_new] = inputs.emplace(name, input);
       if (!is_new && (is_made_up(input) || is_made_up(known->second)))
         return fail(Code::invalid,
                     "--input: '{}' and '{}' both name {}; tell known machines of a kind in one "
@@ -98,8 +106,7 @@ class Names {
     return {};
   }
 
- private:
-  std::map<std::string, std::string> input_of_;
+  Inputs input_of_host_, input_of_domain_;
 };
 
 Result<const Format*> format_named(const std::string& name) {
