@@ -15,7 +15,8 @@
 namespace crosstie {
 namespace {
 
-constexpr size_t kMostNamed = 4;  // of the devices of one gap
+constexpr size_t kMostNamed = 4;       // of the devices of one gap, and of names that do not fold
+constexpr size_t kLongestNames = 400;  // of a line, when folded
 
 class Tree {
  public:
@@ -146,6 +147,13 @@ std::string gaps_text(std::span<const Gap> gaps) {
   return out;
 }
 
+std::string names_text(std::vector<std::string_view> names) {
+  std::string folded = fold_host_names(names);
+  if (folded.size() <= kLongestNames || names.size() <= kMostNamed) return printable(folded);
+  std::ranges::sort(names, NaturalOrder());
+  return printable(some_of(names, kMostNamed));
+}
+
 std::string hosts_text(const Host& first, size_t count) {
   return count == 1 ? first.name : fmt::format("{}x {}", count, first.machine->name());
 }
@@ -158,7 +166,7 @@ std::string domains_text(const Topology& topology) {
   std::string out;
   for (auto& [domain, names] : hosts)
     out += fmt::format("NVLink domain {}: {}\n", printable(std::string(domain)),
-                       printable(fold_host_names(std::move(names))));
+                       names_text(std::move(names)));
   return out;
 }
 
@@ -168,19 +176,18 @@ std::string leaves_text(const Topology& topology) {
   for (const Host& host : topology.hosts)
     for (const uint32_t leaf : std::set(host.leaves.begin(), host.leaves.end()))
       if (leaf != kNoLeaf) hosts[leaf].push_back(host.name);
-  std::vector<std::pair<std::string, std::vector<std::string_view>>> lines;
+  std::vector<std::vector<std::string_view>> hosts_of_line, lines;
   std::map<std::string, size_t> known;
   for (size_t leaf = 0; leaf < hosts.size(); leaf++) {
-    const std::string names = fold_host_names(std::move(hosts[leaf]));
-    const auto [at, is_new] = known.emplace(names, lines.size());
-    if (is_new) lines.push_back({names, {}});
-    lines[at->second].second.push_back(topology.leaves[leaf].name);
+    const auto [at, is_new] = known.emplace(fold_host_names(hosts[leaf]), lines.size());
+    if (is_new) hosts_of_line.push_back(hosts[leaf]), lines.emplace_back();
+    lines[at->second].push_back(topology.leaves[leaf].name);
   }
   std::string out;
-  for (const auto& [names, leaves] : lines)
-    out += fmt::format("leaf switch{} {}: {}\n", leaves.size() == 1 ? "" : "es",
-                       printable(fold_host_names(leaves)),
-                       names.empty() ? "no hosts" : printable(names));
+  for (size_t i = 0; i < lines.size(); i++)
+    out += fmt::format("leaf switch{} {}: {}\n", lines[i].size() == 1 ? "" : "es",
+                       names_text(lines[i]),
+                       hosts_of_line[i].empty() ? "no hosts" : names_text(hosts_of_line[i]));
   return out;
 }
 

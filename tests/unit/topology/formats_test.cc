@@ -352,6 +352,21 @@ Test(tree, marks_a_bundle_of_which_any_link_is_assumed_and_explains_marks_only) 
   cr_expect(mixed.find("~ assumed") != std::string::npos, "%s", mixed.c_str());
 }
 
+Test(tree, names_the_first_of_many_hosts_whose_names_do_not_fold) {
+  Topology topology = *read_synthetic("300x dgx-h100");
+  topology.leaves = {{"leaf0", 0}};
+  for (uint32_t i = 0; i < 300; i++) {
+    Host& host = topology.hosts[i];
+    host.name = std::string{static_cast<char>('a' + i / 26), static_cast<char>('a' + i % 26)};
+    host.domain = "rack";
+    host.leaves = {0};
+  }
+  const std::string text = tree_text(topology);
+  cr_assert(text.find("NVLink domain rack: aa, ab, ac, ad and 296 more\n"
+                      "leaf switch leaf0: aa, ab, ac, ad and 296 more\n") != std::string::npos,
+            "%s", text.c_str());
+}
+
 Test(tree, tells_hosts_of_domains_and_leaves_in_natural_order) {
   Topology topology = *read_synthetic("4x dgx-h100");
   topology.leaves = {{"leaf2", 0}, {"leaf10", 1}, {"spare", {}}, {"leaf11", 0}};
