@@ -32,7 +32,7 @@ struct Rails {
     std::vector<uint32_t> gpus{};  // devices; whole GPUs only
     std::optional<uint32_t> rail{};
     std::string_view idle{};  // why it serves no GPU; empty where it does
-    bool can_serve = true;    // has carrier, a LID, a PCI function, and RDMA if others have
+    bool can_serve = true;    // has carrier and a LID; a PCI function, RDMA if others have
   };
   std::vector<Gpu> gpus;    // all, in the Machine's order; a partition has its GPU's ports
   std::vector<Port> ports;  // all, in the Machine's order
