@@ -3,12 +3,25 @@ machine_files = \
   data/machines/dgx-a100.toml \
   data/machines/dgx-h100.toml \
   data/machines/gb200-nvl72.toml
-EXTRA_DIST += $(machine_files) data/embed.awk
+# From the oldest, which is whole, to the newest; each holds what it changed.
+nccl_files = \
+  data/nccl/2.27.3.toml \
+  data/nccl/2.28.3.toml \
+  data/nccl/2.28.7.toml \
+  data/nccl/2.28.9.toml \
+  data/nccl/2.29.2.toml \
+  data/nccl/2.29.7.toml \
+  data/nccl/2.30.3.toml
+EXTRA_DIST += $(machine_files) $(nccl_files) data/embed.awk
 
-# Built in, so that the command and the library need no installed data.
+# Built in, so that the command and the library need no installed data. Of $$files, as what the
+# function $$list of $$header returns.
+embed = $(MKDIR_P) data; set --; for f in $$files; do set -- "$$@" "$(srcdir)/$$f"; done; \
+  $(AWK) -v header=$$header -v list=$$list -f $(srcdir)/data/embed.awk "$$@" > $@.tmp && \
+  mv $@.tmp $@
 data/machines.cc: $(machine_files) data/embed.awk
-	$(AM_V_GEN)$(MKDIR_P) data; set -- ; \
-	for f in $(machine_files); do set -- "$$@" "$(srcdir)/$$f"; done; \
-	$(AWK) -f $(srcdir)/data/embed.awk "$$@" > $@.tmp && mv $@.tmp $@
-BUILT_SOURCES += data/machines.cc
-CLEANFILES += data/machines.cc data/machines.cc.tmp
+	$(AM_V_GEN)files='$(machine_files)' header=topology/format/formats.h list=known_machines; $(embed)
+data/nccl.cc: $(nccl_files) data/embed.awk
+	$(AM_V_GEN)files='$(nccl_files)' header=cost/nccl/release.h list=known_nccl_releases; $(embed)
+BUILT_SOURCES += data/machines.cc data/nccl.cc
+CLEANFILES += data/machines.cc data/machines.cc.tmp data/nccl.cc data/nccl.cc.tmp

@@ -4,6 +4,7 @@ include src/base/local.mk
 include src/driver/local.mk
 include src/topology/local.mk
 include src/schedule/local.mk
+include src/cost/local.mk
 include src/choice/local.mk
 include src/memory/local.mk
 include src/transport/local.mk

@@ -4,6 +4,7 @@ src_base_libbase_la_SOURCES = \
   src/base/deadline.h \
   src/base/digest.h \
   src/base/edit_distance.h \
+  src/base/embedded.h \
   src/base/finding.cc src/base/finding.h \
   src/base/fmt.cc \
   src/base/handle.h \
@@ -14,5 +15,6 @@ src_base_libbase_la_SOURCES = \
   src/base/printable.cc src/base/printable.h \
   src/base/result.cc src/base/result.h \
   src/base/text.h \
+  src/base/toml.h \
   src/base/units.cc src/base/units.h \
   src/base/words.h

@@ -48,6 +48,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/options.h \
   src/topology/overlay.cc src/topology/overlay.h \
   src/topology/path.cc src/topology/path.h \
+  src/topology/path_class.h \
   src/topology/probe/bitmap.h \
   src/topology/probe/cuda.cc \
   src/topology/probe/hwloc_devices.cc src/topology/probe/hwloc_devices.h \

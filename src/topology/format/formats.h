@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/embedded.h"
 #include "topology/overlay.h"
 #include "topology/topology.h"
 
@@ -54,10 +55,7 @@ struct Wish {
 Result<Wish> parse_wish(std::string_view text);
 
 // The machines built in.
-struct KnownMachine {
-  std::string_view name;
-  std::string_view toml;
-};
+using KnownMachine = EmbeddedToml;
 std::span<const KnownMachine> known_machines();
 bool is_known_machine(std::string_view name);
 
