@@ -12,7 +12,8 @@ nccl_files = \
   data/nccl/2.29.2.toml \
   data/nccl/2.29.7.toml \
   data/nccl/2.30.3.toml
-EXTRA_DIST += $(machine_files) $(nccl_files) data/embed.awk
+profile_files = data/profiles/published.toml
+EXTRA_DIST += $(machine_files) $(nccl_files) $(profile_files) data/embed.awk
 
 # Built in, so that the command and the library need no installed data. Of $$files, as what the
 # function $$list of $$header returns.
@@ -23,5 +24,8 @@ data/machines.cc: $(machine_files) data/embed.awk
 	$(AM_V_GEN)files='$(machine_files)' header=topology/format/formats.h list=known_machines; $(embed)
 data/nccl.cc: $(nccl_files) data/embed.awk
 	$(AM_V_GEN)files='$(nccl_files)' header=cost/nccl/release.h list=known_nccl_releases; $(embed)
-BUILT_SOURCES += data/machines.cc data/nccl.cc
-CLEANFILES += data/machines.cc data/machines.cc.tmp data/nccl.cc data/nccl.cc.tmp
+data/profiles.cc: $(profile_files) data/embed.awk
+	$(AM_V_GEN)files='$(profile_files)' header=cost/profile.h list=known_profiles; $(embed)
+BUILT_SOURCES += data/machines.cc data/nccl.cc data/profiles.cc
+CLEANFILES += data/machines.cc data/machines.cc.tmp data/nccl.cc data/nccl.cc.tmp \
+  data/profiles.cc data/profiles.cc.tmp

@@ -27,6 +27,7 @@ include tests/unit/topology/local.mk
 include tests/unit/schedule/local.mk
 include tests/unit/transport/local.mk
 include tests/unit/runtime/local.mk
+include tests/accuracy/local.mk
 include tests/unit/cost/local.mk
 include tests/unit/choice/local.mk
 include tests/fuzz/local.mk

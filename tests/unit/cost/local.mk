@@ -4,9 +4,11 @@ check_PROGRAMS += tests/unit/cost.t
 TESTS += tests/unit/cost.t
 tests_unit_cost_t_SOURCES = \
   tests/unit/cost/layouts.h \
+  tests/unit/cost/model_test.cc \
   tests/unit/cost/nccl_launch_test.cc \
   tests/unit/cost/nccl_model_test.cc \
-  tests/unit/cost/nccl_release_test.cc
+  tests/unit/cost/nccl_release_test.cc \
+  tests/unit/cost/profile_test.cc
 tests_unit_cost_t_CPPFLAGS = $(unit_cppflags)
-tests_unit_cost_t_LDADD = src/cost/libcost.la src/base/libbase.la $(unit_libs)
+tests_unit_cost_t_LDADD = src/cost/libfit.la src/cost/libcost.la src/base/libbase.la $(unit_libs)
 endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cost/profile.h"
+
+#include <cmath>
+
+#include "base/toml.h"
+
+namespace crosstie {
+namespace {
+
+constexpr double kNormal95 = 1.96;  // standard deviations
+
+std::optional<size_t> index_of(std::string_view name) {
+  for (size_t i = 0; i < kParameters; i++)
+    if (parameter_rows()[i].name == name) return i;
+  return std::nullopt;
+}
+
+class Reader : TomlValues {
+ public:
+  Result<Profile> read(const toml::table& root) {
+    allow(root, "a profile", {"schema", "name", "source", "parameters"});
+    const auto schema = need<int64_t>(root, "schema");
+    if (status_ && schema != Profile::kSchema)
+      mistake(*root.get("schema"), fmt::format("the schema is {}; this release reads schema {}",
+                                               schema, Profile::kSchema));
+    profile_.name = need<std::string>(root, "name");
+    profile_.source = need<std::string>(root, "source");
+    if (const toml::table* parameters = root["parameters"].as_table())
+      for (const auto& [name, node] : *parameters) read_parameter(name.str(), node);
+    else
+      mistake(root, "'parameters' is needed, a table");
+    if (!status_) return tl::unexpected(status_.error());
+    return std::move(profile_);
+  }
+
+ private:
+  void read_parameter(std::string_view name, const toml::node& node) {
+    const auto index = index_of(name);
+    if (!index) return mistake(node, fmt::format("no parameter is named '{}'", printable(name)));
+    if (!node.is_table()) return mistake(node, fmt::format("'{}' must be a table", name));
+    const toml::table& in = *node.as_table();
+    allow(in, "a parameter", {"value", "low", "high", "source"});
+    const double highest = most(static_cast<Parameter>(*index));
+    const auto number = [&](std::string_view key) {
+      const double value = need<double>(in, key);
+      if (status_ && !(value > 0 && value <= highest && std::isfinite(value)))
+        mistake(*in.get(key),
+                fmt::format("'{}' of {} must be above 0 and at most {}", key, name, highest));
+      return value;
+    };
+    profile_.values.all()[*index] = number("value");
+    profile_.intervals[*index] = {number("low"), number("high")};
+    if (in.contains("source")) profile_.sources[*index] = need<std::string>(in, "source");
+  }
+
+  Profile profile_ = Profile::expected();
+};
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) (c == '"' || c == '\\') ? out += '\\', out += c : out += c;
+  return out + '"';
+}
+
+}  // namespace
+
+Profile Profile::expected() {
+  Profile profile{"expected", "what is known before any measurement"};
+  for (size_t i = 0; i < kParameters; i++) {
+    const ParameterRow& row = parameter_rows()[i];
+    const double factor = std::pow(row.factor, kNormal95);
+    profile.intervals[i] = {row.expected / factor,
+                            std::min(row.expected * factor, most(static_cast<Parameter>(i)))};
+    profile.sources[i] = row.source;
+  }
+  return profile;
+}
+
+Result<Profile> read_profile(std::string_view toml) {
+  return parse_toml(toml, [](const toml::table& root) { return Reader().read(root); });
+}
+
+std::string write_profile(const Profile& profile) {
+  std::string out = fmt::format("schema = {}\nname = {}\nsource = {}\n", Profile::kSchema,
+                                quoted(profile.name), quoted(profile.source));
+  for (size_t i = 0; i < kParameters; i++) {
+    const ParameterRow& row = parameter_rows()[i];
+    out += fmt::format(
+        "\n# {} ({})\n[parameters.{}]\nvalue = {:#.4g}\nlow = {:#.4g}\nhigh = {:#.4g}\n",
+        row.meaning, name(row.unit), row.name, profile.values.all()[i], profile.intervals[i].low,
+        profile.intervals[i].high);
+    if (!profile.sources[i].empty())
+      out += fmt::format("source = {}\n", quoted(profile.sources[i]));
+  }
+  return out;
+}
+
+}  // namespace crosstie

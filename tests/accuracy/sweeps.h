@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Published sweeps as measurements: which system, which job, what was run, how long it took.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cost/fit.h"
+#include "cost/nccl/model.h"
+
+namespace crosstie {
+
+struct SweepSystem {
+  std::string name;
+  std::vector<std::string> sweeps, variants, without;  // beginnings; parts
+  SystemFacts facts;                                   // of a host's kind; NICs of one host
+  uint32_t hosts_in_domain = 1, gpus_per_process = 1;
+};
+std::vector<SweepSystem> read_systems(const std::string& file);
+
+// One time of one arm: the median where a sweep has it several times.
+struct Measured {
+  const SweepSystem* system;
+  SystemFacts facts;  // of one of NCCL's nodes
+  CostJob job;
+  Collective collective;
+  std::optional<Algorithm> algorithm;  // none: as NCCL chose
+  std::optional<Protocol> protocol;
+  bool multicast = true;  // not switched off
+  std::string release;    // NCCL's, as told; may be empty
+  uint64_t bytes;
+  Seconds time;
+};
+
+struct Sweeps {
+  std::vector<Measured> measured;
+  size_t rows = 0, left_out = 0;  // of the files: all; of unknown systems, without need, or odd
+};
+// All .csv of a directory, in the order of their names.
+Sweeps read_sweeps(const std::string& directory, const std::vector<SweepSystem>& systems);
+
+// What NCCL would have run there: its own model on graphs that it would find on such a system if
+// its links were all alike. An arm's algorithm or protocol, where told, is kept to.
+NcclModel nccl_model_of(const Measured& of);
+std::pair<Algorithm, Protocol> as_run(const Measured& of);
+
+}  // namespace crosstie

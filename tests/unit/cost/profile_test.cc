@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cost/profile.h"
+
+#include <criterion/criterion.h>
+
+using namespace crosstie;
+
+namespace {
+
+std::string error_of(std::string_view toml) {
+  const auto profile = read_profile(toml);
+  return profile ? "" : profile.error().text;
+}
+
+void expect_error(const std::string& toml, const std::string& expected) {
+  const std::string error = error_of(toml);
+  cr_expect(error == expected, "%s", error.c_str());
+}
+
+}  // namespace
+
+Test(profile, comes_back_from_a_file_as_it_was) {
+  Profile profile = Profile::expected();
+  profile.name = "mine", profile.source = "a \"log\"";
+  profile.values[Parameter::ll_step] = 1.25;
+  const auto again = read_profile(write_profile(profile));
+  cr_assert(again, "%s", again.error().text.c_str());
+  cr_expect_str_eq(again->name.c_str(), "mine");
+  cr_expect_str_eq(again->source.c_str(), "a \"log\"");
+  cr_expect_eq(again->values[Parameter::ll_step], 1.25);
+  cr_expect(write_profile(*again) == write_profile(profile));
+}
+
+Test(profile, parameters_that_it_does_not_name_stay_as_expected) {
+  const auto profile = read_profile(
+      "schema = 1\nname = \"n\"\nsource = \"s\"\n[parameters.ll_step]\nvalue = 2.0\nlow = 1.0\n"
+      "high = 3.0\n");
+  cr_assert(profile);
+  cr_expect_eq(profile->values[Parameter::ll_step], 2.0);
+  cr_expect_eq(profile->values[Parameter::launch], row_of(Parameter::launch).expected);
+}
+
+Test(profile, one_line_says_what_is_wrong_and_where) {
+  const std::string head = "schema = 1\nname = \"n\"\nsource = \"s\"\n";
+  expect_error("schema = 7\nname = \"n\"\nsource = \"s\"\n[parameters]\n",
+               "line 1: the schema is 7; this release reads schema 1");
+  expect_error(head, "line 1: 'parameters' is needed, a table");
+  expect_error(head + "[parameters.step]\n", "line 4: no parameter is named 'step'");
+  expect_error(head + "[parameters.ll_share]\nvalue = 0.9\nlow = 0.1\nhigh = 0.5\n",
+               "line 5: 'value' of ll_share must be above 0 and at most 0.5");
+  cr_expect(error_of("not toml").starts_with("line 1: "));
+}
+
+Test(profile, every_profile_that_is_built_in_can_be_read) {
+  cr_assert_gt(known_profiles().size(), 0);
+  for (const EmbeddedToml& known : known_profiles()) {
+    const auto profile = read_profile(known.toml);
+    cr_assert(profile, "%s: %s", known.name.data(), profile.error().text.c_str());
+    cr_expect_str_eq(profile->name.c_str(), known.name.data());
+  }
+}
