@@ -16,10 +16,17 @@ src_cost_libcost_la_SOURCES = \
 nodist_src_cost_libcost_la_SOURCES = data/nccl.cc data/profiles.cc
 src_cost_libcost_la_CXXFLAGS = $(cost_cxxflags)
 
-# What the plugin has no use for: reading facts from a topology, and fitting.
-noinst_LTLIBRARIES += src/cost/libfit.la
-src_cost_libfit_la_SOURCES = \
-  src/cost/fit.cc src/cost/fit.h \
+# Reads whole topologies, which what decides inside NCCL does not.
+noinst_LTLIBRARIES += src/cost/libsearch.la
+src_cost_libsearch_la_SOURCES = \
+  src/cost/nccl/graph_search.cc src/cost/nccl/graph_search.h \
+  src/cost/nccl/search.cc src/cost/nccl/search.h \
+  src/cost/nccl/system.cc src/cost/nccl/system.h \
+  src/cost/nccl/walk.cc src/cost/nccl/walk.h \
   src/cost/system_facts.cc
+src_cost_libsearch_la_CXXFLAGS = $(cost_cxxflags)
+
+noinst_LTLIBRARIES += src/cost/libfit.la
+src_cost_libfit_la_SOURCES = src/cost/fit.cc src/cost/fit.h
 src_cost_libfit_la_CPPFLAGS = $(AM_CPPFLAGS) $(EIGEN_FLAGS)
 src_cost_libfit_la_CXXFLAGS = $(cost_cxxflags)

@@ -272,6 +272,20 @@ std::vector<uint32_t> Paths::route(uint32_t from, uint32_t to) const {
   return devices;
 }
 
+std::vector<Paths::Step> Paths::steps(uint32_t from, uint32_t to) const {
+  const auto devices = route(from, to);
+  std::vector<Step> steps;
+  for (size_t i = 0; i + 1 < devices.size(); i++) {
+    const uint32_t next = devices[i + 1];
+    const Edge* widest = nullptr;
+    for (const Edge& edge : edges_[devices[i]])
+      if (edge.to == next && (widest == nullptr || edge.rate.value > widest->rate.value))
+        widest = &edge;
+    if (widest != nullptr) steps.push_back({devices[i], next, widest->type, widest->rate});
+  }
+  return steps;
+}
+
 void Paths::go_by_way_of(uint32_t via, uint32_t from, uint32_t to) {
   const Path first = path(from, via), second = path(via, to);
   Cell& whole = cell(from, to);
@@ -396,6 +410,14 @@ uint32_t Paths::port_for(uint32_t gpu, const Share& share, size_t channel) const
       static_cast<uint32_t>(index ? index->value : std::ranges::find(gpus_, gpu) - gpus_.begin());
   if (std::has_single_bit(count)) first = mirror_bits(first, count);
   return share.ports[(first + channel % share.channels) % count];
+}
+
+std::vector<uint32_t> Paths::ports_in_turn(uint32_t gpu) const {
+  const Share share = share_of(gpu);
+  std::vector<uint32_t> ports;
+  for (size_t channel = 0; channel < share.channels && !share.ports.empty(); channel++)
+    ports.push_back(port_for(gpu, share, channel));
+  return ports;
 }
 
 uint32_t Paths::local_gpu(uint32_t port) const {

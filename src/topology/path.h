@@ -37,6 +37,26 @@ class Paths {
   // The devices on the way, both ends included; empty where there is none.
   std::vector<uint32_t> route(uint32_t from, uint32_t to) const;
 
+  // A link as seen from its beginning; those of a GPU to all NVSwitches are one.
+  struct Step {
+    uint32_t from = 0, to = 0;
+    LinkType type = LinkType::pci;
+    Known<Bandwidth> rate{};
+    bool operator==(const Step&) const = default;
+  };
+  // Of a way that there is each link, where two join the same devices the wider.
+  std::vector<Step> steps(uint32_t from, uint32_t to) const;
+
+  // GPUs, ports: those that are neither parts of others nor virtual.
+  std::span<const uint32_t> gpus() const { return gpus_; }
+  std::span<const uint32_t> ports() const { return ports_; }
+  // Of these those with the widest paths from a device, and of these of the best class.
+  std::vector<uint32_t> nearest(uint32_t from, std::span<const uint32_t> among) const;
+  // The ports that a GPU's channels use in turn.
+  std::vector<uint32_t> ports_in_turn(uint32_t gpu) const;
+  // The first GPU that uses a port, if any.
+  uint32_t local_gpu(uint32_t port) const;
+
  private:
   struct Cell {
     Path path;
@@ -76,14 +96,12 @@ class Paths {
   void go_by_way_of(uint32_t via, uint32_t from, uint32_t to);
   bool may_use_gpu_direct(uint32_t gpu, uint32_t port) const;
   uint32_t local_cpu(uint32_t gpu) const;
-  std::vector<uint32_t> nearest(uint32_t from, std::span<const uint32_t> among) const;
   struct Share {
     std::vector<uint32_t> ports;
     size_t channels = 1;
   };
   Share share_of(uint32_t gpu) const;
   uint32_t port_for(uint32_t gpu, const Share& share, size_t channel) const;
-  uint32_t local_gpu(uint32_t port) const;
 
   const Machine& machine_;
   std::vector<uint32_t> numas_, gpus_, ports_;

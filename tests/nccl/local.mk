@@ -19,6 +19,11 @@ dist_check_SCRIPTS += tests/nccl/paths.sh
 TESTS += tests/nccl/paths.sh
 EXTRA_DIST += tests/nccl/machines
 
+# Our reproduction of NCCL's decisions beside NCCL's own.
+check_PROGRAMS += tests/nccl/model
+tests_nccl_model_SOURCES = tests/nccl/model.cc
+tests_nccl_model_LDADD = src/cost/libsearch.la src/cost/libcost.la $(topology_libs)
+
 # The rig: the emulated CUDA driver and runtime are one library, whose soname makes every later
 # dlopen("libcuda.so.1") in the process resolve to it. Not libtool's way of naming.
 rig = tests/nccl/rig

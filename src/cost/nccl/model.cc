@@ -170,20 +170,18 @@ bool NcclModel::reduces_in_network(Algorithm algorithm) const {
   return collnet(algorithm) || (algorithm == Algorithm::nvls && job_.nodes > 1);
 }
 
-// How NCCL spreads a collective that is alone in its group: in cells of at least so much traffic.
-// LL counts four times, so that it gets more channels than were thought to work.
+// How NCCL spreads a collective that is alone in its group: in cells of at least so much traffic,
+// of which that of LL counts four times.
 uint32_t NcclModel::scheduled(const NcclCall& call, Algorithm algorithm, Protocol protocol,
                               uint32_t channels) const {
   if (reduces_in_network(algorithm) || channels == 0) return channels;
-  const bool all_reduce = call.collective == Collective::all_reduce;
   const bool gathers =
       call.collective == Collective::all_gather || call.collective == Collective::reduce_scatter;
   const uint64_t least = release_.channels.least_traffic;
-  const uint64_t traffic_per_byte = all_reduce ? 2 : gathers ? job_.ranks : 1;
+  const uint64_t times = call.collective == Collective::all_reduce ? 2 : gathers ? job_.ranks : 1;
+  const uint64_t weight = times * (protocol == Protocol::ll ? 4 : 1);
   const uint64_t bytes = gathers ? call.bytes / job_.ranks : call.bytes;
-  const uint64_t per_channel =
-      std::max(least, std::max(least, bytes * traffic_per_byte) / channels);
-  const uint64_t weight = traffic_per_byte * (protocol == Protocol::ll ? 4 : 1);
+  const uint64_t per_channel = std::max(least, bytes * weight / channels);
   const uint64_t cell = up_to_multiple(divide_up(least, weight), 16);
   const uint64_t cells = divide_up(bytes, cell);
   const uint64_t cells_of_channel =

@@ -18,14 +18,16 @@ class Reader : TomlValues {
   explicit Reader(NcclRelease& release) : release_(release) {}
 
   Status read(const toml::table& root) {
-    allow(root, "a release",
-          {"latency", "bandwidth", "share", "nvls", "collnet", "pat", "network_post",
-           "ring_plateau", "ll128", "tree_correction", "threads", "channels", "nvls_channels"});
+    allow(
+        root, "a release",
+        {"latency", "bandwidth", "share", "nvls", "collnet", "pat", "network_post", "ring_plateau",
+         "ll128", "tree_correction", "threads", "channels", "nvls_channels", "search"});
     read_latencies(root);
     read_bandwidths(root);
     read_algorithms(root);
     read_protocols(root);
     read_launch(root);
+    read_search(table(root, "search"));
     return status_;
   }
 
@@ -192,6 +194,23 @@ class Reader : TomlValues {
     set(in, "slowest_port", rule.slowest_port);
     set(in, "channels", rule.channels);
     release_.nvls_channels.push_back(rule);
+  }
+
+  void read_search(const toml::table& in) {
+    set(in, "farther_nics_below", release_.search.farther_nics_below);
+    for (size_t g = 0; g < kNcclGenerations; g++) {
+      read_rates(table(in, "within"), Names<NcclGeneration>::all[g], release_.search.within[g]);
+      read_rates(table(in, "across"), Names<NcclGeneration>::all[g], release_.search.across[g]);
+    }
+  }
+
+  void read_rates(const toml::table& in, std::string_view key, std::vector<Bandwidth>& rates) {
+    if (!in.contains(key)) return;
+    rates.clear();
+    for (const toml::node& rate : list(in, key)) rates.push_back(gigabytes(rate.value_or(0.0)));
+    if (rates.empty() || !std::ranges::is_sorted(rates, std::greater()) ||
+        rates.back() <= Bandwidth{})
+      mistake(*in.get(key), fmt::format("'{}' must hold rates, the highest first", key));
   }
 
   NcclRelease& release_;

@@ -95,6 +95,13 @@ struct NcclRelease {
     uint64_t least_traffic = 0;
     uint32_t collnet_direct = 0, work_batch = 0;
   } channels;
+
+  // Rates of a channel that the search for graphs tries, the highest first.
+  using Rates = std::array<std::vector<Bandwidth>, kNcclGenerations>;
+  struct {
+    Rates within{}, across{};         // one node, several
+    uint32_t farther_nics_below = 0;  // compute capability
+  } search;
 };
 
 // A release as NCCL numbers itself. Text as "2.28.9", "2.28" (its newest that we know) or
