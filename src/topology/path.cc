@@ -102,6 +102,7 @@ Paths::Paths(const Machine& machine, View view) : machine_(machine) {
   prefer_chip_to_chip();
   if (view == View::physical) return;
   keep_peers_close();
+  measure_networks();
   reach_ports();
 }
 
@@ -309,6 +310,19 @@ void Paths::keep_peers_close() {
       const bool is_far = path(from, to).type > farthest || refused.contains(std::minmax(from, to));
       if (is_far && cpu_of_to != kNoDevice) go_by_way_of(cpu_of_to, from, to);
     }
+}
+
+// Before anything refuses GPUDirect RDMA.
+void Paths::measure_networks() {
+  network_.resize(node_.size());
+  for (const uint32_t gpu : gpus_)
+    for (const uint32_t port : ports_)
+      if (path(gpu, port).type <= PathClass::pxb)
+        network_[gpu] = std::max(network_[gpu], path(gpu, port).bandwidth);
+}
+
+bool Paths::network_is_faster(uint32_t gpu, uint32_t other) const {
+  return !network_.empty() && std::min(network_[gpu], network_[other]) > path(gpu, other).bandwidth;
 }
 
 void Paths::prefer_chip_to_chip() {

@@ -56,6 +56,9 @@ class Paths {
   std::vector<uint32_t> ports_in_turn(uint32_t gpu) const;
   // The first GPU that uses a port, if any.
   uint32_t local_gpu(uint32_t port) const;
+  // NCCL's view: whether two GPUs of a host reach one another faster over the network, each through
+  // PCIe switches alone. NCCL then takes them for GPUs of two nodes.
+  bool network_is_faster(uint32_t gpu, uint32_t other) const;
 
  private:
   struct Cell {
@@ -91,6 +94,7 @@ class Paths {
   void prefer_chip_to_chip();
   // NCCL's second thoughts, in its order.
   void keep_peers_close();
+  void measure_networks();
   void reach_ports();
   bool relay(uint32_t gpu, uint32_t peer, uint32_t port);
   void go_by_way_of(uint32_t via, uint32_t from, uint32_t to);
@@ -105,8 +109,9 @@ class Paths {
 
   const Machine& machine_;
   std::vector<uint32_t> numas_, gpus_, ports_;
-  std::vector<uint32_t> cpu_;   // by device, of a GPU: the NUMA node nearest to it
-  std::vector<uint32_t> node_;  // by device: itself, or the first NVSwitch for all NVSwitches
+  std::vector<uint32_t> cpu_;       // by device, of a GPU: the NUMA node nearest to it
+  std::vector<uint32_t> node_;      // by device: itself, or the first NVSwitch for all NVSwitches
+  std::vector<Bandwidth> network_;  // by device, of a GPU in NCCL's view
   // By device: what fits through the idle switches fused with it.
   std::vector<Known<Bandwidth>> through_;
   std::vector<size_t> row_;               // by device that paths end at, into cells_; else kNoRow

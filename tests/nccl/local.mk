@@ -23,6 +23,8 @@ EXTRA_DIST += tests/nccl/machines
 check_PROGRAMS += tests/nccl/model
 tests_nccl_model_SOURCES = tests/nccl/model.cc
 tests_nccl_model_LDADD = src/cost/libsearch.la src/cost/libcost.la $(topology_libs)
+dist_check_SCRIPTS += tests/nccl/model.sh
+TESTS += tests/nccl/model.sh
 
 # The rig: the emulated CUDA driver and runtime are one library, whose soname makes every later
 # dlopen("libcuda.so.1") in the process resolve to it. Not libtool's way of naming.

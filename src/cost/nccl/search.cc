@@ -13,17 +13,22 @@ constexpr uint32_t kMostRings = kMostChannels / 2;
 constexpr uint32_t kFewChannels = 16;
 constexpr Bandwidth kFastRing = gigabytes(45);
 
-// The Machine with its first GPUs alone.
-Machine with_gpus(const Machine& machine, uint32_t count) {
+std::vector<uint32_t> whole_gpus(const Machine& machine) {
+  auto gpus = machine.of_kind(DeviceKind::gpu);
+  std::erase_if(gpus, [&](uint32_t i) { return machine.is_part(machine.devices()[i]); });
+  return gpus;
+}
+
+// The Machine with these of its GPUs alone.
+Machine with_gpus(const Machine& machine, std::span<const uint32_t> kept) {
   Machine::Parts parts = machine.parts();
   std::vector<uint32_t> place(parts.devices.size(), kNoDevice);
   std::vector<Device> devices;
-  uint32_t gpus = 0;
   for (uint32_t i = 0; i < parts.devices.size(); i++) {
     Device& d = parts.devices[i];
-    const bool within_dropped = d.parent != kNoDevice && place[d.parent] == kNoDevice;
-    const bool is_gpu = d.kind == DeviceKind::gpu && !machine.is_part(machine.devices()[i]);
-    if (within_dropped || (is_gpu && gpus++ >= count)) continue;
+    const bool whole_gpu = d.kind == DeviceKind::gpu && !machine.is_part(machine.devices()[i]);
+    const bool of_dropped = d.parent != kNoDevice && place[d.parent] == kNoDevice;
+    if (of_dropped || (whole_gpu && std::ranges::find(kept, i) == kept.end())) continue;
     place[i] = static_cast<uint32_t>(devices.size());
     if (d.parent != kNoDevice) d.parent = place[d.parent];
     devices.push_back(std::move(d));
@@ -42,10 +47,26 @@ Machine with_gpus(const Machine& machine, uint32_t count) {
   return Machine(std::move(parts));
 }
 
-uint32_t whole_gpus(const Machine& machine) {
-  return static_cast<uint32_t>(std::ranges::count_if(machine.devices(), [&](const Device& d) {
-    return d.kind == DeviceKind::gpu && !machine.is_part(d);
-  }));
+// GPUs that reach one another faster over the network are of several nodes to NCCL: a machine for
+// each, with all NICs.
+std::vector<Machine> nodes_of(const Machine& machine) {
+  const Paths paths(machine, Paths::View::nccl);
+  std::vector<std::vector<uint32_t>> groups;
+  const auto joins = [&](uint32_t gpu, const std::vector<uint32_t>& group) {
+    return std::ranges::any_of(group,
+                               [&](uint32_t one) { return !paths.network_is_faster(gpu, one); });
+  };
+  for (const uint32_t gpu : paths.gpus()) {
+    const auto group =
+        std::ranges::find_if(groups, [&](const auto& one) { return joins(gpu, one); });
+    if (group == groups.end())
+      groups.push_back({gpu});
+    else
+      group->push_back(gpu);
+  }
+  std::vector<Machine> nodes;
+  for (const auto& group : groups) nodes.push_back(with_gpus(machine, group));
+  return nodes;
 }
 
 NcclGraph reported(const NcclChannels& found) {
@@ -120,6 +141,17 @@ uint32_t channels_of(const NcclJob& job) {
   return channels;
 }
 
+Result<std::vector<Machine>> nodes_of(const NcclNodes& nodes) {
+  const Machine& machine = *nodes.machine;
+  const auto gpus = whole_gpus(machine);
+  const size_t used = nodes.gpus == 0 ? gpus.size() : nodes.gpus;
+  if (used == 0 || used > gpus.size())
+    return fail(Code::invalid, "{}: has {} GPUs, and {} of each node are to be used",
+                machine.name(), gpus.size(), used);
+  if (const Status fits = paths_fit(machine); !fits) return pass(fits);
+  return nodes_of(with_gpus(machine, std::span(gpus).first(used)));
+}
+
 class JobBuilder {
  public:
   JobBuilder(const NcclRelease& release, NcclNetwork network, bool several_nodes)
@@ -127,18 +159,11 @@ class JobBuilder {
     job_.ranks = job_.nodes = 0;
   }
 
-  Status add(const NcclNodes& nodes) {
-    const uint32_t there = whole_gpus(*nodes.machine);
-    const uint32_t gpus = nodes.gpus == 0 ? there : nodes.gpus;
-    if (gpus == 0 || gpus > there)
-      return fail(Code::invalid, "{}: has {} GPUs, and {} of each node are to be used",
-                  nodes.machine->name(), there, gpus);
-    if (const Status fits = paths_fit(*nodes.machine); !fits) return fits;
-    const Machine machine = with_gpus(*nodes.machine, gpus);
-    NcclSystem system(machine, several_nodes_);
+  Status add(const Machine& node, uint32_t count) {
+    NcclSystem system(node, several_nodes_);
     if (several_nodes_ && system.nets().empty())
-      return fail(Code::invalid, "{}: has no NIC, and there are several nodes", machine.name());
-    merge(system, graphs_of(release_, system, network_.reduces), nodes.count, gpus);
+      return fail(Code::invalid, "{}: has no NIC, and there are several nodes", node.name());
+    merge(system, graphs_of(release_, system, network_.reduces), count);
     return {};
   }
 
@@ -155,8 +180,9 @@ class JobBuilder {
   }
 
  private:
-  void merge(const NcclSystem& system, const NcclGraphs& graphs, uint32_t count, uint32_t gpus) {
+  void merge(const NcclSystem& system, const NcclGraphs& graphs, uint32_t count) {
     const bool first = job_.nodes == 0;
+    const auto gpus = static_cast<uint32_t>(system.gpus().size());
     const NcclCpu cpu = cpu_of(system.cpu());
     job_.nodes += count;
     job_.ranks += count * gpus;
@@ -187,14 +213,28 @@ class JobBuilder {
 
 }  // namespace
 
+Result<NcclGraphs> find_nccl_graphs(const NcclRelease& release, const NcclNodes& nodes,
+                                    bool several_nodes, NcclNetwork network) {
+  const auto parts = nodes_of(nodes);
+  if (!parts) return pass(parts);
+  NcclSystem system(parts->front(), several_nodes || parts->size() > 1);
+  return graphs_of(release, system, network.reduces);
+}
+
 Result<NcclJob> find_nccl_job(const NcclRelease& release, std::span<const NcclNodes> nodes,
                               NcclNetwork network) {
+  std::vector<std::pair<Machine, uint32_t>> all;
   uint32_t count = 0;
-  for (const NcclNodes& alike : nodes) count += alike.count;
+  for (const NcclNodes& alike : nodes) {
+    const auto parts = nodes_of(alike);
+    if (!parts) return pass(parts);
+    for (const Machine& part : *parts) all.emplace_back(part, alike.count);
+    count += alike.count * static_cast<uint32_t>(parts->size());
+  }
   if (count == 0) return fail(Code::invalid, "a job of no nodes");
   JobBuilder builder(release, network, count > 1);
-  for (const NcclNodes& alike : nodes)
-    if (const Status added = builder.add(alike); !added) return pass(added);
+  for (const auto& [machine, times] : all)
+    if (const Status added = builder.add(machine, times); !added) return pass(added);
   return builder.finish();
 }
 

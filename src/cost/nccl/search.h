@@ -22,7 +22,12 @@ struct NcclNetwork {
   bool reduces = false, gathers = false;
 };
 
-// All that NCCL's decisions read. One rank per GPU; no variable of NCCL's is set.
+// What each of the nodes finds by itself, one of several or alone; of nodes whose GPUs the network
+// joins faster, so that NCCL takes one for several, the first part.
+Result<NcclGraphs> find_nccl_graphs(const NcclRelease& release, const NcclNodes& nodes,
+                                    bool several_nodes, NcclNetwork network = {});
+
+// All that NCCL's decisions read: what all nodes can do. One rank per GPU; no variable of NCCL's is set.
 Result<NcclJob> find_nccl_job(const NcclRelease& release, std::span<const NcclNodes> nodes,
                               NcclNetwork network = {});
 

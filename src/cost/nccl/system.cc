@@ -83,7 +83,10 @@ NcclSystem::Way NcclSystem::make_way(const Machine& machine, const Paths& paths,
   const Path path = paths.between(from, to);
   const auto steps = paths.steps(from, to);
   const bool from_gpu = machine.devices()[from].kind == DeviceKind::gpu;
-  Way way{path.type, megabytes(path.bandwidth), path.hops, pci_factor(machine, path, from, steps)};
+  const bool apart = from_gpu && machine.devices()[to].kind == DeviceKind::gpu &&
+                     paths.network_is_faster(from, to);
+  Way way{apart ? PathClass::net : path.type, megabytes(path.bandwidth), path.hops,
+          pci_factor(machine, path, from, steps)};
   for (const Paths::Step& step : steps) way.flows.push_back(make_flow(machine, step, from_gpu));
   return way;
 }

@@ -245,19 +245,24 @@ uint32_t NcclWalk::gpu_of_last_channel(int step) const {
 std::vector<uint32_t> NcclWalk::next_gpus(uint32_t gpu, int step, Back back, Order order) const {
   if (order == Order::as_numbered) return {static_cast<uint32_t>(step + 1)};
   if (order == Order::as_last_channel) return {gpu_of_last_channel(step)};
-  const auto next = sorted(gpu, back.to_net == -1 ? 0 : back.to_net == step + 1 ? 1 : -1);
-  return system_.has_nvswitch() ? neighbours(gpu, next) : next;
+  if (system_.has_nvswitch()) return neighbours(gpu);
+  return all_others(gpu, back.to_net == -1 ? 0 : back.to_net == step + 1 ? 1 : -1);
+}
+
+bool NcclWalk::is_next(uint32_t gpu, uint32_t to) const {
+  return to != gpu && system_.way({Kind::gpu, gpu}, {Kind::gpu, to}).hops > 0 &&
+         (used_[to] >> now_.count & 1) == 0;
 }
 
 // The most promising first: before a NIC those near it (towards_net 1), else (-1) last where
 // nothing else tells GPUs apart.
-std::vector<uint32_t> NcclWalk::sorted(uint32_t gpu, int towards_net) const {
+std::vector<uint32_t> NcclWalk::all_others(uint32_t gpu, int towards_net) const {
   using Score = std::tuple<int, int, uint32_t, int, uint32_t, uint32_t>;
   std::vector<std::pair<Score, uint32_t>> scores;
   for (uint32_t i = 1; i < gpus_; i++) {
     const uint32_t to = (gpu + i) % gpus_;
+    if (!is_next(gpu, to)) continue;
     const auto& way = system_.way({Kind::gpu, gpu}, {Kind::gpu, to});
-    if (way.hops == 0 || (used_[to] >> now_.count & 1) != 0) continue;
     Score score{0, 0, 0, -whole(way.rate), way.hops, i};
     if (towards_net != 0) {
       const auto& from_net = system_.way({Kind::net, now_.enters[now_.count]}, {Kind::gpu, to});
@@ -279,8 +284,8 @@ std::vector<uint32_t> NcclWalk::sorted(uint32_t gpu, int towards_net) const {
   return next;
 }
 
-// NVSwitches prefer few peers: of all only the GPUs before and after, of those still free.
-std::vector<uint32_t> NcclWalk::neighbours(uint32_t gpu, const std::vector<uint32_t>& next) const {
+// NVSwitches prefer few peers: of all only the GPUs before and after.
+std::vector<uint32_t> NcclWalk::neighbours(uint32_t gpu) const {
   const uint32_t before = (gpu + gpus_ - 1) % gpus_, after = (gpu + 1) % gpus_;
   std::vector<uint32_t> wanted;
   switch (now_.pattern) {
@@ -295,7 +300,7 @@ std::vector<uint32_t> NcclWalk::neighbours(uint32_t gpu, const std::vector<uint3
       wanted = {after};
   }
   if (before == after) wanted.resize(1);
-  std::erase_if(wanted, [&](uint32_t one) { return std::ranges::find(next, one) == next.end(); });
+  std::erase_if(wanted, [&](uint32_t to) { return !is_next(gpu, to); });
   return wanted;
 }
 

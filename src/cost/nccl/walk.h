@@ -61,8 +61,9 @@ class NcclWalk {
   bool is_better() const;
   bool may_leave_by(uint32_t net, int step) const;
   std::vector<uint32_t> next_gpus(uint32_t gpu, int step, Back back, Order order) const;
-  std::vector<uint32_t> sorted(uint32_t gpu, int net_in) const;
-  std::vector<uint32_t> neighbours(uint32_t gpu, const std::vector<uint32_t>& next) const;
+  bool is_next(uint32_t gpu, uint32_t to) const;
+  std::vector<uint32_t> all_others(uint32_t gpu, int towards_net) const;
+  std::vector<uint32_t> neighbours(uint32_t gpu) const;
   uint32_t gpu_of_last_channel(int step) const;
   const std::vector<uint32_t>& nets_for(int gpu);
   bool has_heads() const {
