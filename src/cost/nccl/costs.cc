@@ -128,7 +128,8 @@ std::string_view Pair::why_not() const {
 }
 
 std::string_view Pair::why_not_nvls() const {
-  if (!job_.nvls) return "NVLS needs NVSwitches and a driver that multicast";
+  if (!job_.nvls || job_.fewest_ranks_per_node < release_.nvls.least_ranks_per_node)
+    return "NVLS needs several GPUs on NVSwitches, and a driver that multicasts";
   if (graph_.channels < (release_.nvls.multicast ? 2 : 1))
     return "NVLS found no two GPUs that are the head of a channel";
   if (algorithm_ == Algorithm::nvls_tree && job_.nodes == 1)
@@ -325,7 +326,20 @@ Seconds Pair::network_post() const {
          (protocol_ == Protocol::simple ? post.simple_factor : 1);
 }
 
+bool fits(const NcclRelease::NvlsChannels& rule, const NcclJob& job) {
+  return job.min_compute_capability >= rule.compute_capability && job.nodes >= rule.nodes &&
+         (rule.most_nodes == 0 || job.nodes <= rule.most_nodes) &&
+         (rule.most_ranks_per_node == 0 || job.fewest_ranks_per_node <= rule.most_ranks_per_node) &&
+         job.slowest_port >= rule.slowest_port;
+}
+
 }  // namespace
+
+uint32_t nccl_nvls_channels(const NcclRelease& release, const NcclJob& job) {
+  const auto rule =
+      std::ranges::find_if(release.nvls_channels, [&](const auto& one) { return fits(one, job); });
+  return rule == release.nvls_channels.end() ? 0 : rule->channels;
+}
 
 NcclGeneration nccl_generation(uint32_t compute_capability) {
   if (compute_capability >= 100) return NcclGeneration::blackwell;

@@ -9,6 +9,9 @@ namespace crosstie {
 NcclModel::Cost nccl_cost(const NcclRelease& release, const NcclJob& job, Collective collective,
                           Algorithm algorithm, Protocol protocol);
 
+// How many channels NVLS runs on, where it can.
+uint32_t nccl_nvls_channels(const NcclRelease& release, const NcclJob& job);
+
 // Of GPUs of that compute capability.
 NcclGeneration nccl_generation(uint32_t compute_capability);
 

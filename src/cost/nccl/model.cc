@@ -20,23 +20,10 @@ bool collnet(Algorithm algorithm) {
 }
 bool x86(NcclCpu cpu) { return cpu <= NcclCpu::x86_of_several_vendors; }
 
-bool fits(const NcclRelease::NvlsChannels& rule, const NcclJob& job) {
-  return job.min_compute_capability >= rule.compute_capability && job.nodes >= rule.nodes &&
-         (rule.most_nodes == 0 || job.nodes <= rule.most_nodes) &&
-         (rule.most_ranks_per_node == 0 || job.fewest_ranks_per_node <= rule.most_ranks_per_node) &&
-         job.slowest_port >= rule.slowest_port;
-}
-
-uint32_t find_nvls_channels(const NcclRelease& release, const NcclJob& job) {
-  const auto rule =
-      std::ranges::find_if(release.nvls_channels, [&](const auto& one) { return fits(one, job); });
-  return rule == release.nvls_channels.end() ? 0 : rule->channels;
-}
-
 }  // namespace
 
 NcclModel::NcclModel(const NcclRelease& release, const NcclJob& job)
-    : release_(release), job_(job), nvls_channels_(find_nvls_channels(release, job)) {
+    : release_(release), job_(job), nvls_channels_(nccl_nvls_channels(release, job)) {
   for (size_t c = 0; c < kNcclCollectives; c++)
     for (size_t a = 0; a < kNcclAlgorithms; a++)
       for (size_t p = 0; p < kNcclProtocols; p++)

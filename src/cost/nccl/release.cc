@@ -51,9 +51,12 @@ class Reader : TomlValues {
     if (const auto rate = number_if_any<double>(in, key, 0, HUGE_VAL)) value = gigabytes(*rate);
   }
   template <std::unsigned_integral T>
-  void set(const toml::table& in, std::string_view key, T& value) {
+  requires(!std::same_as<T, bool>) void set(const toml::table& in, std::string_view key, T& value) {
     if (const auto number = number_if_any<int64_t>(in, key, 0, kMost))
       value = static_cast<T>(*number);
+  }
+  void set(const toml::table& in, std::string_view key, bool& value) {
+    if (in.contains(key)) value = need<bool>(in, key);
   }
   void set(const toml::table& in, std::string_view key, PathClass& value) {
     if (!in.contains(key)) return;
@@ -140,6 +143,7 @@ class Reader : TomlValues {
     set_all(in, "efficiency", release_.nvls.efficiency, as_it_is);
     set(in, "network_share", release_.nvls.network_share);
     set(in, "algorithm_share", release_.nvls.algorithm_share);
+    set(in, "least_ranks_per_node", release_.nvls.least_ranks_per_node);
     set(in, "most_ranks_per_node", release_.nvls.most_ranks_per_node);
   }
 
@@ -181,6 +185,7 @@ class Reader : TomlValues {
     set(channels, "least_traffic", release_.channels.least_traffic);
     set(channels, "collnet_direct", release_.channels.collnet_direct);
     set(channels, "work_batch", release_.channels.work_batch);
+    set(channels, "as_many_as_nvls", release_.channels.as_many_as_nvls);
     if (root.contains("nvls_channels")) release_.nvls_channels.clear();
     for_each_table(root, "nvls_channels", [&](const toml::table& rule) { read_rule(rule); });
   }

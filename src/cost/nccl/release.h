@@ -51,7 +51,7 @@ struct NcclRelease {
     bool multicast = false;                             // else its graph's rate is its rate
     std::array<double, kNcclGenerations> efficiency{};  // multicast
     double network_share = 0, algorithm_share = 0;      // otherwise
-    uint32_t most_ranks_per_node = 0;
+    uint32_t least_ranks_per_node = 0, most_ranks_per_node = 0;
   } nvls;
   struct NvlsChannels {
     uint32_t compute_capability = 0, nodes = 0, most_nodes = 0, most_ranks_per_node = 0;  // 0: any
@@ -94,6 +94,7 @@ struct NcclRelease {
   struct {
     uint64_t least_traffic = 0;
     uint32_t collnet_direct = 0, work_batch = 0;
+    bool as_many_as_nvls = false;  // rings and trees have at least
   } channels;
 
   // Rates of a channel that the search for graphs tries, the highest first.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cost/nccl/costs.h"
 #include "cost/nccl/graph_search.h"
 
 namespace crosstie {
@@ -92,7 +93,8 @@ NcclGraphs graphs_of(const NcclRelease& release, NcclSystem& system, bool collne
     graphs.collnet_chain = find(NcclPattern::tree, rings, rings, true);
     graphs.collnet_direct = find(NcclPattern::collnet_direct, 1, kMostChannels, true);
   }
-  if (system.gpus().size() > 1) graphs.nvls = find(NcclPattern::nvls, 1, kMostChannels);
+  if (system.gpus().size() >= release.nvls.least_ranks_per_node)
+    graphs.nvls = find(NcclPattern::nvls, 1, kMostChannels);
   return graphs;
 }
 
@@ -131,13 +133,15 @@ NcclCpu both(NcclCpu a, NcclCpu b) {
 
 // Rings and trees are run twice; more where the network reduces, and where few channels are to feed
 // a fast network (ncclTopoPostset).
-uint32_t channels_of(const NcclJob& job) {
+uint32_t channels_of(const NcclRelease& release, const NcclJob& job) {
   uint32_t channels = std::min(kMostChannels, 2 * job.graphs.ring.channels);
   const NcclGraph& chain = job.graphs.collnet_chain;
   if (job.collnet && chain.intra > chain.inter && job.ranks > job.nodes)
     channels = std::min(kMostChannels, channels + channels / 2);
   const bool fast = job.min_compute_capability >= 90 && job.graphs.ring.intra > kFastRing;
   if (fast && job.nodes > 1 && channels < kFewChannels) channels *= 2;
+  if (job.nvls && release.channels.as_many_as_nvls)
+    channels = std::max(channels, nccl_nvls_channels(release, job));
   return channels;
 }
 
@@ -175,7 +179,7 @@ class JobBuilder {
     NcclGraphs& graphs = job_.graphs;
     graphs.ring.channels = graphs.tree.channels =
         std::min(graphs.ring.channels, graphs.tree.channels);
-    job_.channels = channels_of(job_);
+    job_.channels = channels_of(release_, job_);
     return job_;
   }
 

@@ -27,7 +27,8 @@ struct NcclNetwork {
 Result<NcclGraphs> find_nccl_graphs(const NcclRelease& release, const NcclNodes& nodes,
                                     bool several_nodes, NcclNetwork network = {});
 
-// All that NCCL's decisions read: what all nodes can do. One rank per GPU; no variable of NCCL's is set.
+// All that NCCL's decisions read: what all nodes can do. One rank per GPU; no variable of NCCL's is
+// set.
 Result<NcclJob> find_nccl_job(const NcclRelease& release, std::span<const NcclNodes> nodes,
                               NcclNetwork network = {});
 

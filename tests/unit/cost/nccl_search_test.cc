@@ -144,6 +144,18 @@ Test(nccl_search, finds_a_tree_by_way_of_farther_nics_from_2_29_2_on) {
   cr_expect(job.channels > 2 && job.graphs.tree.intra > gigabytes(1));
 }
 
+Test(nccl_search, has_nvls_between_two_gpus_from_2_28_7_on) {
+  const Machine h = machine(kH);
+  cr_expect(find(h, 2, 2).nvls && !find(h, 2, 2, {2, 28, 3}).nvls);
+  cr_expect(find(h, 2, 3, {2, 28, 3}).nvls);
+}
+
+Test(nccl_search, has_as_many_rings_as_nvls_channels_in_2_27) {
+  const Machine h = machine(kH);
+  cr_expect_eq(find(h, 2, 3).channels, 12);
+  cr_expect_eq(find(h, 2, 3, {2, 27, 7}).channels, 16);
+}
+
 Test(nccl_search, takes_of_each_node_its_first_gpus) {
   const Machine h = machine(kH);
   const NcclJob job = find(h, 2, 4);
