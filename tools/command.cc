@@ -13,6 +13,7 @@ int report(const Session& session, const Error& error) {
 void add_all(CLI::App& app, Session& session) {
   app.set_version_flag("--version", "crosstie " PACKAGE_VERSION);
   add_topo(app, session);
+  add_explain(app, session);
   add_bench(app, session);
   add_config(app, session);
 }

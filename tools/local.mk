@@ -5,6 +5,7 @@ tools_libcommand_la_SOURCES = \
   tools/bench.cc tools/bench.h tools/bench_allreduce.cc tools/bench_local.cc \
   tools/command.cc tools/command.h \
   tools/config.cc \
+  tools/explain.cc \
   tools/output.cc \
   tools/this_host.cc tools/this_host.h \
   tools/topo.cc tools/topo.h \
@@ -12,7 +13,8 @@ tools_libcommand_la_SOURCES = \
   tools/topo_diff.cc \
   tools/topo_make_xml.cc
 tools_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
-tool_libs = tools/libcommand.la src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la \
+tool_libs = tools/libcommand.la src/choice/libdecision.la src/cost/libsearch.la src/cost/libcost.la \
+  src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la \
   $(picture_libs) $(topology_libs)
 
 bin_PROGRAMS += crosstie

@@ -7,3 +7,8 @@ src_choice_libchoice_la_SOURCES = \
   src/choice/nccl_table.cc src/choice/nccl_table.h
 # Ranks may run builds for different CPUs and must still choose alike: no fused multiply-add.
 src_choice_libchoice_la_CXXFLAGS = $(AM_CXXFLAGS) -ffp-contract=off
+
+# A decision laid open, which neither the library nor the plugin has a use for.
+noinst_LTLIBRARIES += src/choice/libdecision.la
+src_choice_libdecision_la_SOURCES = src/choice/decision.cc src/choice/decision.h
+src_choice_libdecision_la_CXXFLAGS = $(AM_CXXFLAGS) -ffp-contract=off

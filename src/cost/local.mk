@@ -23,6 +23,7 @@ src_cost_libsearch_la_SOURCES = \
   src/cost/nccl/search.cc src/cost/nccl/search.h \
   src/cost/nccl/system.cc src/cost/nccl/system.h \
   src/cost/nccl/walk.cc src/cost/nccl/walk.h \
+  src/cost/system.cc src/cost/system.h \
   src/cost/system_facts.cc
 src_cost_libsearch_la_CXXFLAGS = $(cost_cxxflags)
 

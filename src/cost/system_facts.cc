@@ -44,10 +44,7 @@ class Reader {
     read_cpu();
     read_gpus();
     read_nics();
-    const uint32_t hosts = std::max(machine_.hosts_in_domain(), machine_.host_count());
-    const uint32_t more = hosts / machine_.host_count();
-    facts_.gpus = static_cast<uint32_t>(gpus_.size()) * more;
-    facts_.nics *= more;
+    facts_.gpus = static_cast<uint32_t>(gpus_.size());
     return facts_;
   }
 

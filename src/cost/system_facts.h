@@ -52,8 +52,8 @@ struct SystemFacts {
   bool has_nvlink() const { return gpu_link <= GpuLink::nvlink5; }
 };
 
-// Of a host's kind, or of a whole NVLink domain where hosts_in_domain() of them share one. Where
-// GPUs or NICs are not alike the slowest speaks for all. Fails where there is no GPU.
+// Of a host's kind, or of hosts of an NVLink domain fused to one. Where GPUs or NICs are not alike
+// the slowest speaks for all. Fails where there is no GPU.
 Result<SystemFacts> facts_of(const Machine& machine);
 
 }  // namespace crosstie
