@@ -4,7 +4,12 @@
 noinst_LTLIBRARIES += plugin/nccl/libplugin.la
 plugin_nccl_libplugin_la_SOURCES = \
   plugin/nccl/abi/common.h \
+  plugin/nccl/abi/tuner_v2.h \
+  plugin/nccl/abi/tuner_v3.h \
+  plugin/nccl/abi/tuner_v4.h \
   plugin/nccl/abi/tuner_v5.h \
+  plugin/nccl/abi/tuner_v6.h \
+  plugin/nccl/guarded.h \
   plugin/nccl/logger.h \
   plugin/nccl/options.h \
   plugin/nccl/tuner.cc plugin/nccl/tuner.h \

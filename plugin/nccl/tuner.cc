@@ -9,21 +9,26 @@ namespace {
 // The one that NCCL would run: the least time, the first of equals.
 const Candidate& own_pick(const Choice& choice) {
   const auto ranked = choice.ranked();
+  if (ranked.size() < 2) return ranked[0];
   const Candidate& second = ranked[1];
   return second.predicted <= ranked[0].predicted ? second : ranked[0];
 }
 
+std::string name_of(std::optional<uint64_t> id) {
+  return id ? fmt::format("{:#x}", *id) : "(NCCL tells no name)";
+}
+
 }  // namespace
 
-Tuner::Tuner(uint64_t id, const NcclCommunicator& communicator, const Environment& environment,
-             Logger log)
-    : id_(id), communicator_(communicator), digest_(communicator.digest()), log_(log) {
+Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
+             const Environment& environment, Logger log)
+    : decision_(communicator), log_(log) {
   if (stands_aside(environment)) return;
   mode_ = read_mode(environment);
-  log_.info(
-      "tuner {}: communicator {:#x}, {} ranks on {} nodes, {} to {} ranks a node, facts {:016x}",
-      name(mode_), id_, communicator_.ranks, communicator_.nodes,
-      communicator_.fewest_ranks_per_domain, communicator_.most_ranks_per_domain, digest_);
+  log_.info("tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, facts {:016x}",
+            name(mode_), name_of(id), communicator.ranks, communicator.nodes,
+            communicator.fewest_ranks_per_domain, communicator.most_ranks_per_domain,
+            decision_.digest());
 }
 
 // What the user says to NCCL is final. NCCL has applied it before it asks us; a second opinion
@@ -45,30 +50,30 @@ TunerMode Tuner::read_mode(const Environment& environment) const {
   return TunerMode::off;
 }
 
-void Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table) {
+Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, int* channels) {
   const bool known = function >= 0 && function < static_cast<int>(said_.size());
-  if (mode_ == TunerMode::off || !known) return;
-  const NcclQuestion question{communicator_, digest_, static_cast<Collective>(function), bytes,
-                              table};
-  const Choice choice = choose_nccl(question);
-  if (choice.abstains()) return;
-  say_once(question, own_pick(choice), choice);
-  if (mode_ == TunerMode::act)
-    make_winner(table, choice.candidates[0].algorithm, choice.candidates[0].protocol);
+  if (mode_ == TunerMode::off || !known) return {};
+  const auto collective = static_cast<Collective>(function);
+  const Choice choice = decision_.choose(collective, bytes, table);
+  if (choice.abstains()) return {};
+  say_once(collective, bytes, choice);
+  if (mode_ != TunerMode::act) return {};
+  const Candidate& pick = choice.candidates[0];
+  if (table.size() > 0 && !make_winner(table, pick.algorithm, pick.protocol)) return {};
+  if (pick.channels > 0 && channels != nullptr) *channels = static_cast<int>(pick.channels);
+  return pick;
 }
 
-void Tuner::say_once(const NcclQuestion& question, const Candidate& instead_of,
-                     const Choice& choice) {
-  const uint64_t bit = uint64_t{1} << (std::bit_width(question.bytes | 1) - 1);
-  auto& said = said_[static_cast<size_t>(question.collective)];
+void Tuner::say_once(Collective collective, uint64_t bytes, const Choice& choice) {
+  const uint64_t bit = uint64_t{1} << (std::bit_width(bytes | 1) - 1);
+  auto& said = said_[static_cast<size_t>(collective)];
   if (said.fetch_or(bit, std::memory_order_relaxed) & bit) return;
-  const Candidate& to_run = choice.candidates[0];
+  const Candidate &to_run = choice.candidates[0], &instead_of = own_pick(choice);
   log_.info("{} {} bytes: {} {}/{} ({:.1f} us) for {}/{} ({:.1f} us): {}; decision {:016x}",
-            name(question.collective), question.bytes,
-            mode_ == TunerMode::act ? "chose" : "would choose", name(to_run.algorithm),
-            name(to_run.protocol), to_run.predicted.count() * 1e6, name(instead_of.algorithm),
-            name(instead_of.protocol), instead_of.predicted.count() * 1e6, choice.reason,
-            choice.digest);
+            name(collective), bytes, mode_ == TunerMode::act ? "chose" : "would choose",
+            name(to_run.algorithm), name(to_run.protocol), to_run.predicted.count() * 1e6,
+            name(instead_of.algorithm), name(instead_of.protocol),
+            instead_of.predicted.count() * 1e6, choice.reason, choice.digest);
 }
 
 }  // namespace crosstie::nccl

@@ -4,31 +4,34 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "base/options.h"
-#include "choice/nccl_choice.h"
+#include "choice/nccl_decision.h"
 #include "nccl/logger.h"
 #include "nccl/options.h"
 
 namespace crosstie::nccl {
 
+// What NCCL is to run instead of its own pick, if anything.
+using Decided = std::optional<Candidate>;
+
 class Tuner {
  public:
-  // id: NCCL's name for the communicator, the same on all its ranks.
-  Tuner(uint64_t id, const NcclCommunicator& communicator, const Environment& environment,
-        Logger log);
+  // id: NCCL's name for the communicator, the same on all its ranks; interfaces before 5 tell none.
+  Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
+        const Environment& environment, Logger log);
 
   // On NCCL's launch path: no lock, no allocation. function: NCCL's number of the collective.
-  void decide(int function, uint64_t bytes, const NcclCostTable& table);
+  // Writes what is decided into the table, if there is one, and the channels, if they are chosen.
+  Decided decide(int function, uint64_t bytes, const NcclCostTable& table, int* channels);
 
  private:
   TunerMode read_mode(const Environment& environment) const;
   bool stands_aside(const Environment& environment) const;
-  void say_once(const NcclQuestion& question, const Candidate& instead_of, const Choice& choice);
+  void say_once(Collective collective, uint64_t bytes, const Choice& choice);
 
-  const uint64_t id_;
-  const NcclCommunicator communicator_;
-  const uint64_t digest_;
+  const NcclDecision decision_;
   const Logger log_;
   TunerMode mode_ = TunerMode::off;
   // By collective, a bit for each power of two of the size: a changed decision is logged when

@@ -3,7 +3,12 @@
 // other answer would end the job.
 #include <memory>
 
+#include "nccl/abi/tuner_v2.h"
+#include "nccl/abi/tuner_v3.h"
+#include "nccl/abi/tuner_v4.h"
 #include "nccl/abi/tuner_v5.h"
+#include "nccl/abi/tuner_v6.h"
+#include "nccl/guarded.h"
 #include "nccl/tuner.h"
 
 namespace crosstie::nccl {
@@ -16,64 +21,101 @@ std::array<Seconds, 3> by_protocol(const double (&us)[3]) {
   return {microseconds(us[0]), microseconds(us[1]), microseconds(us[2])};
 }
 
-NcclLatencies::Of latencies_of(Algorithm algorithm, const abi::TunerConstantsV5& constants) {
+template <class Constants>
+NcclLatencies::Of latencies_of(Algorithm algorithm, const Constants& constants) {
   const auto a = static_cast<size_t>(algorithm);
   return {by_protocol(constants.base_latency[a]), by_protocol(constants.step_latency[kNvlink][a]),
           by_protocol(constants.step_latency[kNetwork][a])};
 }
 
-NcclCommunicator communicator_of(size_t ranks, size_t nodes, const abi::NvlDomainInfoV5& domains,
-                                 const abi::TunerConstantsV5& constants) {
-  return {static_cast<uint32_t>(ranks),
-          static_cast<uint32_t>(nodes),
-          static_cast<uint32_t>(domains.fewest_ranks),
-          static_cast<uint32_t>(domains.most_ranks),
-          {latencies_of(Algorithm::tree, constants), latencies_of(Algorithm::ring, constants)}};
-}
-
-// Runs the body; nothing that it throws leaves.
-template <class Body>
-abi::Result guarded(const Body& body) noexcept {
-  try {
-    body();
-  } catch (...) {
-    // A tuner that cannot answer has no opinion; NCCL's own choice stands.
-  }
-  return abi::kSuccess;
-}
-
 // A context stays null, and the tuner silent, where it could not be made.
-abi::Result init_v5(void** context, uint64_t id, size_t ranks, size_t nodes, abi::Logger log,
-                    abi::NvlDomainInfoV5* domains, abi::TunerConstantsV5* constants) noexcept {
+abi::Result make(void** context, std::optional<uint64_t> id, const NcclCommunicator& communicator,
+                 abi::Logger log) noexcept {
   *context = nullptr;
-  if (domains == nullptr || constants == nullptr) return abi::kSuccess;
   return guarded([&] {
-    *context = new Tuner(id, communicator_of(ranks, nodes, *domains, *constants),
-                         Environment::of_process(), Logger(log, abi::kLogTuning));
+    *context = new Tuner(id, communicator, Environment::of_process(), Logger(log, abi::kLogTuning));
   });
 }
 
-abi::Result get_coll_info_v5(void* context, int function, size_t bytes, int /*pipelined*/,
-                             float** costs, int algorithms, int protocols, int /*registered*/,
-                             int* /*channels*/) noexcept {
+NcclCommunicator of_size(size_t ranks, size_t nodes) {
+  NcclCommunicator communicator;
+  communicator.ranks = static_cast<uint32_t>(ranks);
+  communicator.nodes = static_cast<uint32_t>(nodes);
+  return communicator;
+}
+
+// Versions 2 to 4.
+abi::Result init_by_size(size_t ranks, size_t nodes, abi::Logger log, void** context) noexcept {
+  return make(context, std::nullopt, of_size(ranks, nodes), log);
+}
+
+// Versions 5 to 7.
+template <class Constants>
+abi::Result init(void** context, uint64_t id, size_t ranks, size_t nodes, abi::Logger log,
+                 abi::NvlDomainInfoV5* domains, Constants* constants) noexcept {
+  NcclCommunicator communicator = of_size(ranks, nodes);
+  if (domains != nullptr && domains->fewest_ranks > 0) {
+    communicator.fewest_ranks_per_domain = static_cast<uint32_t>(domains->fewest_ranks);
+    communicator.most_ranks_per_domain = static_cast<uint32_t>(domains->most_ranks);
+  }
+  if (constants != nullptr)
+    communicator.latencies = {latencies_of(Algorithm::tree, *constants),
+                              latencies_of(Algorithm::ring, *constants)};
+  return make(context, id, communicator, log);
+}
+
+// NCCL's own reader of version 2 gives the pair a time of 0 where both are set.
+abi::Result get_coll_info_v2(void* context, int function, size_t bytes, int /*collnet*/,
+                             int /*nvls*/, int /*pipelined*/, int* algorithm, int* protocol,
+                             int* channels) noexcept {
+  if (context == nullptr) return abi::kSuccess;
+  return guarded([&] {
+    const Decided decided = static_cast<Tuner*>(context)->decide(function, bytes, {}, channels);
+    if (!decided) return;
+    *algorithm = static_cast<int>(decided->algorithm);
+    *protocol = static_cast<int>(decided->protocol);
+  });
+}
+
+abi::Result get_coll_info(void* context, int function, size_t bytes, int /*pipelined*/,
+                          float** costs, int algorithms, int protocols, int /*registered*/,
+                          int* channels) noexcept {
   if (context == nullptr) return abi::kSuccess;
   return guarded([&] {
     const NcclCostTable table{reinterpret_cast<float*>(costs), algorithms, protocols};
-    static_cast<Tuner*>(context)->decide(function, bytes, table);
+    static_cast<Tuner*>(context)->decide(function, bytes, table, channels);
   });
 }
 
+abi::Result get_coll_info_v3(void* context, int function, size_t bytes, int pipelined,
+                             float** costs, int algorithms, int protocols, int* channels) noexcept {
+  return get_coll_info(context, function, bytes, pipelined, costs, algorithms, protocols, 0,
+                       channels);
+}
+
 // NCCL calls this with null after a failed init.
-abi::Result finalize_v5(void* context) noexcept {
+abi::Result finalize(void* context) noexcept {
   return guarded([&] { delete static_cast<Tuner*>(context); });
 }
 
 }  // namespace
 
+// NCCL looks for data under these names.
+#pragma GCC visibility push(default)
 extern "C" {
-// NCCL looks for data under this name.
-[[gnu::visibility("default")]] extern const abi::TunerV5 ncclTunerPlugin_v5;
-const abi::TunerV5 ncclTunerPlugin_v5 = {kName, init_v5, get_coll_info_v5, finalize_v5};
+extern const abi::TunerV2 ncclTunerPlugin_v2;
+extern const abi::TunerV3 ncclTunerPlugin_v3;
+extern const abi::TunerV4 ncclTunerPlugin_v4;
+extern const abi::TunerV5 ncclTunerPlugin_v5;
+extern const abi::TunerV6 ncclTunerPlugin_v6;
+extern const abi::TunerV7 ncclTunerPlugin_v7;
 }
+#pragma GCC visibility pop
+const abi::TunerV2 ncclTunerPlugin_v2 = {kName, init_by_size, get_coll_info_v2, finalize};
+const abi::TunerV3 ncclTunerPlugin_v3 = {kName, init_by_size, get_coll_info_v3, finalize};
+const abi::TunerV4 ncclTunerPlugin_v4 = {kName, init_by_size, get_coll_info, finalize};
+const abi::TunerV5 ncclTunerPlugin_v5 = {kName, init, get_coll_info, finalize};
+const abi::TunerV6 ncclTunerPlugin_v6 = {kName, init, get_coll_info, finalize, nullptr};
+const abi::TunerV7 ncclTunerPlugin_v7 = {kName, init, get_coll_info, finalize, nullptr};
 
 }  // namespace crosstie::nccl

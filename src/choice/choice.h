@@ -17,6 +17,7 @@ struct Candidate {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   Seconds predicted{};
+  uint32_t channels = 0;  // at most so many; 0: the executor's own number
 };
 
 struct Choice {

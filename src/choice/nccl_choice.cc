@@ -50,7 +50,8 @@ Seconds waiting(const Candidate& candidate, const NcclCommunicator& of) {
 }
 
 bool latency_bound(const Candidate& candidate, const NcclCommunicator& of) {
-  return ring_or_tree(candidate) && waiting(candidate, of) * 2 >= candidate.predicted;
+  const bool known = of.most_ranks_per_domain > 0;
+  return known && ring_or_tree(candidate) && waiting(candidate, of) * 2 >= candidate.predicted;
 }
 
 // Index of the one to run; 0 is NCCL's own.
@@ -118,8 +119,7 @@ std::string_view why_not(const NcclQuestion& question) {
   const NcclCommunicator& of = question.communicator;
   if (question.collective != Collective::all_reduce)
     return "only all_reduce has both rings and trees";
-  if (of.nodes < 2 || of.ranks < of.nodes || of.most_ranks_per_domain == 0)
-    return "one node: no network to wait for";
+  if (of.nodes < 2 || of.ranks < of.nodes) return "one node: no network to wait for";
   if (of.nodes == 2) return "2 nodes: not without a measurement";
   return untouchable(question.table);
 }

@@ -44,7 +44,8 @@ struct NcclLatencies {
 };
 
 // What all ranks of a communicator know of it. A node is NCCL's node, which is a whole NVLink
-// domain where domains span hosts.
+// domain where domains span hosts. The ranks per domain and the latencies are zeros where NCCL
+// does not tell them: before tuner interface 5.
 struct NcclCommunicator {
   uint32_t ranks = 0, nodes = 0;
   uint32_t fewest_ranks_per_domain = 0, most_ranks_per_domain = 0;

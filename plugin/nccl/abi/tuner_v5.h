@@ -12,22 +12,24 @@ struct NvlDomainInfoV5 {
 
 // NCCL's model, microseconds and GB/s: this communicator's copy, with the defaults in it.
 // Indices: algorithm (tree first), protocol, link (NVLink, PCI, network), compute capability
-// (Volta to Blackwell), scale (1, 2, more nodes).
-struct TunerConstantsV5 {
+// (from Volta on), scale (1, 2, more nodes).
+template <int kCapabilities>
+struct TunerConstants {
   double base_latency[7][3];
   double step_latency[3][7][3];
-  double ll_most_bandwidth[4][3];
-  double ring_ll128_channel_bandwidth[4][3];
-  double tree_ll128_channel_bandwidth[4][3];
-  double tree_channel_bandwidth[4][3];
-  double nvls_tree_channel_bandwidth[4][3];
+  double ll_most_bandwidth[kCapabilities][3];
+  double ring_ll128_channel_bandwidth[kCapabilities][3];
+  double tree_ll128_channel_bandwidth[kCapabilities][3];
+  double tree_channel_bandwidth[kCapabilities][3];
+  double nvls_tree_channel_bandwidth[kCapabilities][3];
 };
+using TunerConstantsV5 = TunerConstants<4>;  // to Blackwell
 
 struct TunerV5 {
   const char* name;
   Result (*init)(void** context, uint64_t communicator, size_t ranks, size_t nodes, Logger,
                  NvlDomainInfoV5*, TunerConstantsV5*);
-  // `costs` is in truth the address of a contiguous float[algorithms][protocols].
+  // `costs`: as in version 3.
   Result (*get_coll_info)(void* context, int function, size_t bytes, int pipelined, float** costs,
                           int algorithms, int protocols, int registered, int* channels);
   Result (*finalize)(void* context);

@@ -94,6 +94,18 @@ Test(nccl_choice, on_unequal_nodes_the_largest_counts) {
   cr_assert(ask(full, 1024, table).abstains());
 }
 
+// As tuner interfaces 2 to 4 tell it.
+Test(nccl_choice, without_nccls_latencies_only_nvls_tree_yields) {
+  NcclCommunicator plain;
+  plain.ranks = 16, plain.nodes = 4;
+  Table waiting;
+  waiting.set(Algorithm::ring, Protocol::ll, 55).set(Algorithm::tree, Protocol::ll, 57);
+  cr_assert_not(ask(communicator(4, 4), 65536, waiting).abstains());
+  cr_assert(ask(plain, 65536, waiting).abstains());
+  Table unsteady = four_h100_nodes(512 * kMiB);
+  cr_assert(picks(ask(plain, 512 * kMiB, unsteady), Algorithm::ring, Protocol::simple));
+}
+
 Test(nccl_choice, small_messages_stay_with_nccls_tree) {
   for (uint64_t bytes = 1; bytes <= 64 * 1024; bytes *= 2) cr_assert(ask_h100(bytes).abstains());
 }
