@@ -30,6 +30,7 @@ include tests/unit/runtime/local.mk
 include tests/accuracy/local.mk
 include tests/unit/cost/local.mk
 include tests/unit/choice/local.mk
+include tests/unit/nccl/local.mk
 include tests/fuzz/local.mk
 include tests/golden/local.mk
 include tests/hosts/local.mk

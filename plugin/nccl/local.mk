@@ -4,6 +4,7 @@
 noinst_LTLIBRARIES += plugin/nccl/libplugin.la
 plugin_nccl_libplugin_la_SOURCES = \
   plugin/nccl/abi/common.h \
+  plugin/nccl/abi/profiler_v4.h \
   plugin/nccl/abi/tuner_v2.h \
   plugin/nccl/abi/tuner_v3.h \
   plugin/nccl/abi/tuner_v4.h \
@@ -12,6 +13,10 @@ plugin_nccl_libplugin_la_SOURCES = \
   plugin/nccl/guarded.h \
   plugin/nccl/logger.h \
   plugin/nccl/options.h \
+  plugin/nccl/outcome_log.cc plugin/nccl/outcome_log.h \
+  plugin/nccl/process.cc plugin/nccl/process.h \
+  plugin/nccl/profiler.cc plugin/nccl/profiler.h \
+  plugin/nccl/profiler_versions.cc \
   plugin/nccl/tuner.cc plugin/nccl/tuner.h \
   plugin/nccl/tuner_versions.cc
 plugin_nccl_libplugin_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/plugin

@@ -11,6 +11,10 @@ struct TunerOptions {
   TunerMode mode = TunerMode::act;
 };
 
+struct ProfilerOptions {
+  std::string log;
+};
+
 }  // namespace crosstie::nccl
 
 template <>
@@ -24,6 +28,13 @@ inline constexpr Option<TunerOptions> kTunerOptions[] = {
     row<&TunerOptions::mode>("CROSSTIE_TUNER", "", "act",
                              "what the NCCL tuner does: nothing, log what it would choose, or "
                              "choose"),
+};
+
+inline constexpr Option<ProfilerOptions> kProfilerOptions[] = {
+    row<&ProfilerOptions::log>("CROSSTIE_PROFILE_LOG", "", "",
+                               "file to which the NCCL profiler adds a line of JSON for each "
+                               "collective, with what ran and how long it took; %h is the host, "
+                               "%p the process"),
 };
 
 }  // namespace crosstie::nccl

@@ -22,7 +22,7 @@ std::string name_of(std::optional<uint64_t> id) {
 
 Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
              const Environment& environment, Logger log)
-    : decision_(communicator), log_(log) {
+    : share_(id), decision_(communicator), log_(log) {
   if (stands_aside(environment)) return;
   mode_ = read_mode(environment);
   log_.info("tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, facts {:016x}",

@@ -10,6 +10,7 @@
 #include "choice/nccl_decision.h"
 #include "nccl/logger.h"
 #include "nccl/options.h"
+#include "nccl/process.h"
 
 namespace crosstie::nccl {
 
@@ -31,6 +32,7 @@ class Tuner {
   bool stands_aside(const Environment& environment) const;
   void say_once(Collective collective, uint64_t bytes, const Choice& choice);
 
+  Share share_;
   const NcclDecision decision_;
   const Logger log_;
   TunerMode mode_ = TunerMode::off;

@@ -29,7 +29,10 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--max-bytes", options.max_bytes)->transform(size);
   app.add_option("--factor", options.factor)->check(CLI::Range(2, 1024));
   app.add_option("--rounds", options.rounds, "communicators, one after the other");
+  app.add_option("--names", options.names, "of the communicators, in turn")->delimiter(',');
+  app.add_flag("--keep", options.keep, "destroy no communicator before the last is used");
   app.add_flag("--init-only", options.init_only, "communicators without collectives");
+  app.add_flag("--abort", options.abort, "on one node too: a profiler waits for kernels' times");
   app.add_option("--machine", options.machine, "every node's NCCL topology file; its GPUs are used")
       ->check(CLI::ExistingFile);
   app.add_option("--timeout", options.timeout_s, "seconds");

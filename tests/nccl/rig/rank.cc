@@ -16,7 +16,7 @@ namespace {
 // libnccl is loaded at run time, after the emulated CUDA: the tested library is an option.
 #define FOR_EACH_NCCL_FUNCTION(X) \
   X(ncclGetUniqueId)              \
-  X(ncclCommInitRank)             \
+  X(ncclCommInitRankConfig)       \
   X(ncclCommDestroy)              \
   X(ncclCommAbort)                \
   X(ncclAllReduce)                \
@@ -101,11 +101,15 @@ void Rank::set_environment() const {
   for (const auto& [name, value] : defaults) setenv(name, value, 0);
 }
 
-void Rank::create() {
+void Rank::create(int number) {
   if (rank_ == 0) require("ncclGetUniqueId", nccl.ncclGetUniqueId(&shared_.id));
   barrier();
-  require("ncclCommInitRank",
-          nccl.ncclCommInitRank(&communicator_, options_.ranks(), shared_.id, rank_));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  if (!options_.names.empty())
+    config.commName = options_.names[static_cast<size_t>(number) % options_.names.size()].c_str();
+  require("ncclCommInitRankConfig", nccl.ncclCommInitRankConfig(&communicator_, options_.ranks(),
+                                                                shared_.id, rank_, &config));
+  communicators_.push_back(communicator_);
   barrier();
 }
 
@@ -136,21 +140,23 @@ void Rank::enqueue(const std::string& collective, size_t bytes) {
 // thread waits for them for ever, and only an abort ends it.
 void Rank::destroy() {
   barrier();
-  if (options_.nodes > 1)
-    require("ncclCommAbort", nccl.ncclCommAbort(communicator_));
-  else
-    require("ncclCommDestroy", nccl.ncclCommDestroy(communicator_));
+  for (const ncclComm_t communicator : communicators_)
+    if (options_.nodes > 1 || options_.abort)
+      require("ncclCommAbort", nccl.ncclCommAbort(communicator));
+    else
+      require("ncclCommDestroy", nccl.ncclCommDestroy(communicator));
+  communicators_.clear();
   barrier();
 }
 
 void Rank::round(int number) {
-  create();
+  create(number);
   if (rank_ == 0) printf("round %d\n", number);
-  if (options_.init_only) return destroy();
-  for (const std::string& collective : options_.collectives)
-    for (size_t b = options_.min_bytes; b <= options_.max_bytes; b *= options_.factor)
-      enqueue(collective, b);
-  destroy();
+  if (!options_.init_only)
+    for (const std::string& collective : options_.collectives)
+      for (size_t b = options_.min_bytes; b <= options_.max_bytes; b *= options_.factor)
+        enqueue(collective, b);
+  if (!options_.keep || number + 1 == options_.rounds) destroy();
 }
 
 void Rank::run() {

@@ -12,7 +12,8 @@ struct Options {
   int nodes = 1, gpus = 2, rounds = 1, timeout_s = 120;
   std::vector<std::string> collectives = {"allreduce"};
   size_t min_bytes = 1024, max_bytes = 1 << 20, factor = 4;
-  bool init_only = false;
+  std::vector<std::string> names;
+  bool init_only = false, keep = false, abort = false;
   std::string machine, nccl, log_dir;
 
   int ranks() const { return nodes * gpus; }
@@ -41,7 +42,7 @@ class Rank {
  private:
   void set_environment() const;
   void round(int number);
-  void create();
+  void create(int number);
   void enqueue(const std::string& collective, size_t bytes);
   ncclResult_t issue(const std::string& collective, size_t count) const;
   void destroy();
@@ -51,7 +52,8 @@ class Rank {
   const int rank_;
   const Options& options_;
   Shared& shared_;
-  ncclComm_t communicator_ = nullptr;
+  ncclComm_t communicator_ = nullptr;      // the newest
+  std::vector<ncclComm_t> communicators_;  // all that there are
   cudaStream_t stream_ = nullptr;
   float *send_ = nullptr, *receive_ = nullptr;
 };

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the halves of the plugin know together. NCCL makes a profiler and then a tuner of each
+// rank's communicator; only the profiler hears the communicator's name, and both the same number.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/words.h"
+
+namespace crosstie::nccl {
+
+struct Known;  // of one communicator, in this process
+
+// A half's share in what is known of its communicator: made with it, gone with it. The last share
+// in the process takes all along. Any thread may make and drop shares at any time; one share is
+// used by one thread at a time, except where said.
+class Share {
+ public:
+  // Without a number (tuner interfaces 2 to 4) nothing is known and nobody is told.
+  explicit Share(std::optional<uint64_t> communicator);
+  ~Share();
+  Share(const Share&) = delete;
+  Share& operator=(const Share&) = delete;
+
+  // Several ranks of a communicator may live in one process and each be told a name.
+  void tell_name(std::string_view name);
+  // Empty where nobody was told one, or two ranks different ones: which was first must not matter.
+  // NCCL makes the profilers of all ranks before the tuner of any.
+  std::string name() const;
+
+  // The tuner tells, any thread asks; unknown until then.
+  void tell_class(TrafficClass traffic);
+  TrafficClass traffic_class() const;
+
+ private:
+  const std::optional<uint64_t> id_;
+  Known* const known_;  // null without a number
+};
+
+// Communicators that the process knows anything of: 0 once all shares are gone.
+size_t communicators_known();
+
+}  // namespace crosstie::nccl
