@@ -44,3 +44,10 @@ if readelf -d "$library" | grep NEEDED | grep -E 'nccl|cuda|nvidia|ibverbs|fmt';
   echo "these are to be opened at run time"
   exit 1
 fi
+
+# The plugin's names are one file, so that its halves share what they know.
+for kind in tuner profiler net; do
+  readlink -f "$LD_LIBRARY_PATH/libnccl-$kind-crosstie.so"
+done | sort -u >plugins
+[ "$(cat plugins)" = "$(readlink -f "$LD_LIBRARY_PATH/libnccl-tuner-crosstie.so")" ] ||
+  { echo "the plugin's names are not one file:"; cat plugins; exit 1; }

@@ -39,8 +39,23 @@ plugin/nccl/libnccl-tuner-crosstie.so: $(plugin_nccl_rooms) $(srcdir)/plugin/ncc
 	  -Wl,--exclude-libs,libchoice.a:libbase.a:libstdc++.a \
 	  -Wl,--version-script,$(srcdir)/plugin/nccl/plugin.map $(plugin_nccl_archives)
 
+# NCCL looks for a name of each kind of plugin. Links, not copies: what the profiler hears, the
+# tuner must know, and a copy would be loaded beside the first with a state of its own.
+nccl_plugin_links = \
+  plugin/nccl/libnccl-profiler-crosstie.so \
+  plugin/nccl/libnccl-net-crosstie.so
+$(nccl_plugin_links): plugin/nccl/libnccl-tuner-crosstie.so
+	$(AM_V_GEN)ln -sf libnccl-tuner-crosstie.so $@
+all-local: $(nccl_plugin_links)
+install-exec-hook:
+	for link in $(nccl_plugin_links); do \
+	  ln -sf libnccl-tuner-crosstie.so "$(DESTDIR)$(libdir)/$${link##*/}" || exit 1; \
+	done
+uninstall-hook:
+	for link in $(nccl_plugin_links); do rm -f "$(DESTDIR)$(libdir)/$${link##*/}"; done
+
 # A script to automake: what is installed as it is, and executable.
 ncclpluginexecdir = $(libdir)
 nodist_ncclpluginexec_SCRIPTS = plugin/nccl/libnccl-tuner-crosstie.so
-CLEANFILES += plugin/nccl/libnccl-tuner-crosstie.so
+CLEANFILES += plugin/nccl/libnccl-tuner-crosstie.so $(nccl_plugin_links)
 EXTRA_DIST += plugin/nccl/plugin.map
