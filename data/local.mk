@@ -13,7 +13,7 @@ nccl_files = \
   data/nccl/2.29.7.toml \
   data/nccl/2.30.3.toml
 profile_files = data/profiles/published.toml
-EXTRA_DIST += $(machine_files) $(nccl_files) $(profile_files) data/embed.awk
+EXTRA_DIST += $(machine_files) $(nccl_files) $(profile_files) data/classes.toml data/embed.awk
 
 # Built in, so that the command and the library need no installed data. Of $$files, as what the
 # function $$list of $$header returns.
@@ -26,6 +26,8 @@ data/nccl.cc: $(nccl_files) data/embed.awk
 	$(AM_V_GEN)files='$(nccl_files)' header=cost/nccl/release.h list=known_nccl_releases; $(embed)
 data/profiles.cc: $(profile_files) data/embed.awk
 	$(AM_V_GEN)files='$(profile_files)' header=cost/profile.h list=known_profiles; $(embed)
-BUILT_SOURCES += data/machines.cc data/nccl.cc data/profiles.cc
-CLEANFILES += data/machines.cc data/machines.cc.tmp data/nccl.cc data/nccl.cc.tmp \
-  data/profiles.cc data/profiles.cc.tmp
+data/classes.cc: data/classes.toml data/embed.awk
+	$(AM_V_GEN)files=data/classes.toml header=choice/class_rules.h list=known_class_rules; $(embed)
+embedded = data/classes.cc data/machines.cc data/nccl.cc data/profiles.cc
+BUILT_SOURCES += $(embedded)
+CLEANFILES += $(embedded) $(embedded:=.tmp)

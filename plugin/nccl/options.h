@@ -11,6 +11,10 @@ struct TunerOptions {
   TunerMode mode = TunerMode::act;
 };
 
+struct ClassOptions {
+  std::string rules;
+};
+
 struct ProfilerOptions {
   std::string log;
 };
@@ -28,6 +32,12 @@ inline constexpr Option<TunerOptions> kTunerOptions[] = {
     row<&TunerOptions::mode>("CROSSTIE_TUNER", "", "act",
                              "what the NCCL tuner does: nothing, log what it would choose, or "
                              "choose"),
+};
+
+inline constexpr Option<ClassOptions> kClassOptions[] = {
+    row<&ClassOptions::rules>("CROSSTIE_CLASS_RULES", "", "",
+                              "file of rules that say what an NCCL communicator is for, by its "
+                              "name and shape, before the built-in ones"),
 };
 
 inline constexpr Option<ProfilerOptions> kProfilerOptions[] = {

@@ -2,10 +2,16 @@
 // The only file with state of the process. It is made with the first share and goes with the last.
 #include "nccl/process.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+
+#include "base/handle.h"
+#include "nccl/options.h"
 
 namespace crosstie::nccl {
 
@@ -18,37 +24,82 @@ struct Known {
 
 namespace {
 
-// By NCCL's number; addresses stay while others come and go.
-using Communicators = std::map<uint64_t, Known>;
+struct Process {
+  size_t shares = 0;
+  std::map<uint64_t, Known> communicators;  // by NCCL's number; addresses stay while others come
+  ClassRules class_rules;
+};
 
 constinit std::mutex guard;
-constinit Communicators* communicators = nullptr;  // null while there are no shares
+constinit Process* process = nullptr;  // null while there are no shares
 
-Known* join(uint64_t id) {
+// More than a file of rules may have, to be told so.
+constexpr size_t kMostRead = 128 << 10;
+
+Result<std::string> read_file(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return fail_errno(Code::missing, path);
+  std::string text(kMostRead, '\0');
+  size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = read(file.get(), text.data() + size, text.size() - size);
+    if (got < 0) return fail_errno(Code::io, path);
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+Result<ClassRules> rules_of_file(const ClassRules& built_in, const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return pass(text);
+  return built_in.with(*text, path);
+}
+
+// Built-in rules stand where the user's cannot be had.
+ClassRules rules_of(const Environment& environment, const Logger& log) {
+  const ClassRules built_in = ClassRules::built_in();
+  const auto options = read_options<ClassOptions>(kClassOptions, environment);
+  if (!options || options->rules.empty()) return built_in;
+  const auto rules = rules_of_file(built_in, options->rules);
+  if (rules) return *rules;
+  log.warn("{}: {}; the built-in rules stand", kClassOptions[0].name, rules.error().text);
+  return built_in;
+}
+
+Known* join(std::optional<uint64_t> id, const Environment& environment, const Logger& log) {
   const std::lock_guard lock(guard);
-  if (communicators == nullptr) communicators = new Communicators;
-  Known& known = (*communicators)[id];
+  if (process == nullptr) {
+    auto fresh = std::make_unique<Process>();
+    fresh->class_rules = rules_of(environment, log);
+    process = fresh.release();
+  }
+  process->shares++;
+  if (!id) return nullptr;
+  Known& known = process->communicators[*id];
   known.shares++;
   return &known;
 }
 
-void leave(uint64_t id) {
+void leave(std::optional<uint64_t> id) {
   const std::lock_guard lock(guard);
-  const auto found = communicators->find(id);
-  if (--found->second.shares == 0) communicators->erase(found);
-  if (!communicators->empty()) return;
-  delete communicators;
-  communicators = nullptr;
+  if (id) {
+    const auto found = process->communicators.find(*id);
+    if (--found->second.shares == 0) process->communicators.erase(found);
+  }
+  if (--process->shares > 0) return;
+  delete process;
+  process = nullptr;
 }
 
 }  // namespace
 
-Share::Share(std::optional<uint64_t> communicator)
-    : id_(communicator), known_(communicator ? join(*communicator) : nullptr) {}
+Share::Share(std::optional<uint64_t> communicator, const Environment& environment,
+             const Logger& log)
+    : id_(communicator), known_(join(communicator, environment, log)) {}
 
-Share::~Share() {
-  if (id_) leave(*id_);
-}
+Share::~Share() { leave(id_); }
 
 void Share::tell_name(std::string_view name) {
   if (known_ == nullptr) return;
@@ -71,9 +122,12 @@ TrafficClass Share::traffic_class() const {
   return known_ ? known_->traffic.load(std::memory_order_relaxed) : TrafficClass::unknown;
 }
 
+// Made before the first share was, gone after the last is: no lock.
+const ClassRules& Share::class_rules() const { return process->class_rules; }
+
 size_t communicators_known() {
   const std::lock_guard lock(guard);
-  return communicators ? communicators->size() : 0;
+  return process ? process->communicators.size() : 0;
 }
 
 }  // namespace crosstie::nccl

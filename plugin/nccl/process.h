@@ -8,19 +8,23 @@
 #include <string>
 #include <string_view>
 
-#include "base/words.h"
+#include "base/options.h"
+#include "choice/class_rules.h"
+#include "nccl/logger.h"
 
 namespace crosstie::nccl {
 
 struct Known;  // of one communicator, in this process
 
-// A half's share in what is known of its communicator: made with it, gone with it. The last share
-// in the process takes all along. Any thread may make and drop shares at any time; one share is
-// used by one thread at a time, except where said.
+// A half's share in what the process knows: made with the half, gone with it. The last share takes
+// all along. Any thread may make and drop shares at any time; one share is used by one thread at a
+// time, except where said.
 class Share {
  public:
-  // Without a number (tuner interfaces 2 to 4) nothing is known and nobody is told.
-  explicit Share(std::optional<uint64_t> communicator);
+  // Without a number (tuner interfaces 2 to 4) nothing is known of the communicator, and nobody is
+  // told. The first share reads the files that the environment names; of one that cannot be read it
+  // says so, once.
+  Share(std::optional<uint64_t> communicator, const Environment& environment, const Logger& log);
   ~Share();
   Share(const Share&) = delete;
   Share& operator=(const Share&) = delete;
@@ -35,12 +39,15 @@ class Share {
   void tell_class(TrafficClass traffic);
   TrafficClass traffic_class() const;
 
+  // As long as the share lives.
+  const ClassRules& class_rules() const;
+
  private:
   const std::optional<uint64_t> id_;
   Known* const known_;  // null without a number
 };
 
-// Communicators that the process knows anything of: 0 once all shares are gone.
+// Communicators that the process knows anything of, for tests: 0 once all shares are gone.
 size_t communicators_known();
 
 }  // namespace crosstie::nccl

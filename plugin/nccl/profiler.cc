@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl/profiler.h"
 
+#include "base/printable.h"
 #include "nccl/abi/profiler_v4.h"
 
 namespace crosstie::nccl {
 
 Profiler::Profiler(const LoggedRank& rank, const Environment& environment, Logger log)
-    : share_(rank.communicator) {
+    : share_(rank.communicator, environment, log) {
   share_.tell_name(rank.name);
-  log.info("profiler: communicator {:#x} is '{}'", rank.communicator, rank.name);
+  log.info("profiler: communicator {:#x} is '{}'", rank.communicator, printable(rank.name));
   const auto options = read_options<ProfilerOptions>(kProfilerOptions, environment);
   if (!options || options->log.empty()) return;
   auto file = open_log(expanded(options->log));

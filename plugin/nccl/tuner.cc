@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "base/printable.h"
+
 namespace crosstie::nccl {
 namespace {
 
@@ -14,21 +16,32 @@ const Candidate& own_pick(const Choice& choice) {
   return second.predicted <= ranked[0].predicted ? second : ranked[0];
 }
 
-std::string name_of(std::optional<uint64_t> id) {
-  return id ? fmt::format("{:#x}", *id) : "(NCCL tells no name)";
+std::string number_of(std::optional<uint64_t> id) {
+  return id ? fmt::format("{:#x}", *id) : "without a number";
+}
+
+CommunicatorShape shape_of(const NcclCommunicator& of) {
+  return {of.ranks, of.nodes, of.fewest_ranks_per_domain, of.most_ranks_per_domain};
 }
 
 }  // namespace
 
 Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
              const Environment& environment, Logger log)
-    : share_(id), decision_(communicator), log_(log) {
+    : log_(log),
+      share_(id, environment, log),
+      name_(share_.name()),
+      class_(share_.class_rules().classify(name_, shape_of(communicator))),
+      decision_(communicator, class_) {
+  share_.tell_class(class_.traffic);
   if (stands_aside(environment)) return;
   mode_ = read_mode(environment);
-  log_.info("tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, facts {:016x}",
-            name(mode_), name_of(id), communicator.ranks, communicator.nodes,
-            communicator.fewest_ranks_per_domain, communicator.most_ranks_per_domain,
-            decision_.digest());
+  log_.info(
+      "tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, class {} of '{}' "
+      "({}), facts {:016x}",
+      name(mode_), number_of(id), communicator.ranks, communicator.nodes,
+      communicator.fewest_ranks_per_domain, communicator.most_ranks_per_domain,
+      name(class_.traffic), printable(name_), class_.reason, decision_.digest());
 }
 
 // What the user says to NCCL is final. NCCL has applied it before it asks us; a second opinion
@@ -55,12 +68,12 @@ Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, 
   if (mode_ == TunerMode::off || !known) return {};
   const auto collective = static_cast<Collective>(function);
   const Choice choice = decision_.choose(collective, bytes, table);
-  if (choice.abstains()) return {};
-  say_once(collective, bytes, choice);
+  if (!choice.abstains()) say_once(collective, bytes, choice);
   if (mode_ != TunerMode::act) return {};
+  if (choice.channels > 0 && channels != nullptr) *channels = static_cast<int>(choice.channels);
+  if (choice.abstains()) return {};
   const Candidate& pick = choice.candidates[0];
   if (table.size() > 0 && !make_winner(table, pick.algorithm, pick.protocol)) return {};
-  if (pick.channels > 0 && channels != nullptr) *channels = static_cast<int>(pick.channels);
   return pick;
 }
 

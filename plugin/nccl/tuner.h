@@ -32,9 +32,11 @@ class Tuner {
   bool stands_aside(const Environment& environment) const;
   void say_once(Collective collective, uint64_t bytes, const Choice& choice);
 
-  Share share_;
-  const NcclDecision decision_;
   const Logger log_;
+  Share share_;
+  const std::string name_;  // of the communicator, empty where nobody was told
+  const CommunicatorClass class_;
+  const NcclDecision decision_;
   TunerMode mode_ = TunerMode::off;
   // By collective, a bit for each power of two of the size: a changed decision is logged when
   // it is the first of its kind, so at most 5 x 64 lines are written in a communicator's life.

@@ -17,7 +17,6 @@ struct Candidate {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   Seconds predicted{};
-  uint32_t channels = 0;  // at most so many; 0: the executor's own number
 };
 
 struct Choice {
@@ -25,6 +24,7 @@ struct Choice {
 
   std::array<Candidate, kMost> candidates;
   size_t count = 0;
+  uint32_t channels = 0;    // at most so many, whatever runs; 0: the executor's own number
   std::string_view reason;  // static text
   uint64_t digest = 0;      // of everything the decision read: equal on all ranks, or they differ
 

@@ -4,25 +4,26 @@
 #pragma once
 #include <cstdint>
 
+#include "choice/class_rules.h"
 #include "choice/nccl_choice.h"
 
 namespace crosstie {
 
 class NcclDecision {
  public:
-  explicit NcclDecision(const NcclCommunicator& communicator)
-      : communicator_(communicator), digest_(communicator.digest()) {}
+  NcclDecision(const NcclCommunicator& communicator, const CommunicatorClass& of);
 
   // On NCCL's launch path: no lock, no allocation. The table may be empty where NCCL shows none.
-  Choice choose(Collective collective, uint64_t bytes, const NcclCostTable& table) const {
-    return choose_nccl({communicator_, digest_, collective, bytes, table});
-  }
+  Choice choose(Collective collective, uint64_t bytes, const NcclCostTable& table) const;
 
   const NcclCommunicator& communicator() const { return communicator_; }
   uint64_t digest() const { return digest_; }  // of the facts
 
  private:
+  uint32_t budget_at(uint64_t bytes, const NcclCostTable& table) const;
+
   NcclCommunicator communicator_;
+  ClassPolicy policy_;
   uint64_t digest_;
 };
 

@@ -49,6 +49,10 @@ class Lines {
 const LoggedRank kRank{0x2a, "DATA_PARALLEL_GROUP:\"1\"", 3, 16, 2};
 constexpr RunCollective kRun{5, "ReduceScatter", "ncclBfloat16", "NVLS_TREE", "SIMPLE", 1000, 2};
 
+Share share_of(uint64_t number) {
+  return Share(number, Environment(), Logger(nullptr, abi::kLogProfile));
+}
+
 // Channel after channel, each a microsecond, and the second begins where the first ends.
 void run_channels(OutcomeLog::Event& collective, uint64_t from, int channels) {
   for (int c = 0; c < channels; c++) {
@@ -63,7 +67,7 @@ void run_channels(OutcomeLog::Event& collective, uint64_t from, int channels) {
 
 Test(outcome_log, a_collective_is_a_line_with_what_ran_and_the_time_on_the_gpu) {
   Lines lines;
-  Share share(kRank.communicator);
+  Share share = share_of(kRank.communicator);
   share.tell_class(TrafficClass::dp);
   {
     OutcomeLog log(*open_log(lines.path()), kRank, share);
@@ -85,7 +89,7 @@ Test(outcome_log, a_collective_is_a_line_with_what_ran_and_the_time_on_the_gpu) 
 
 Test(outcome_log, channels_may_end_before_the_collective_is_enqueued) {
   Lines lines;
-  Share share(1);
+  Share share = share_of(1);
   {
     OutcomeLog log(*open_log(lines.path()), kRank, share);
     OutcomeLog::Event* collective = log.start(kRun);
@@ -97,7 +101,7 @@ Test(outcome_log, channels_may_end_before_the_collective_is_enqueued) {
 
 Test(outcome_log, what_never_ended_has_no_time) {
   Lines lines;
-  Share share(1);
+  Share share = share_of(1);
   {
     OutcomeLog log(*open_log(lines.path()), kRank, share);
     OutcomeLog::stop(*log.start(kRun));
@@ -110,7 +114,7 @@ Test(outcome_log, what_never_ended_has_no_time) {
 
 Test(outcome_log, where_nccl_does_not_tell_the_channels_all_that_came_count) {
   Lines lines;
-  Share share(1);
+  Share share = share_of(1);
   RunCollective collnet = kRun;
   collnet.channels = 0;
   {
@@ -125,7 +129,7 @@ Test(outcome_log, where_nccl_does_not_tell_the_channels_all_that_came_count) {
 
 Test(outcome_log, collectives_of_one_kernel_share_a_launch) {
   Lines lines;
-  Share share(1);
+  Share share = share_of(1);
   {
     OutcomeLog log(*open_log(lines.path()), kRank, share);
     log.launch(), log.start(kRun), log.start(kRun);
@@ -138,7 +142,7 @@ Test(outcome_log, collectives_of_one_kernel_share_a_launch) {
 
 Test(outcome_log, more_collectives_than_slots_are_all_logged_once) {
   Lines lines;
-  Share share(1);
+  Share share = share_of(1);
   {
     OutcomeLog log(*open_log(lines.path()), kRank, share);
     for (uint64_t i = 0; i < 5000; i++) {

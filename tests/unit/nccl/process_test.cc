@@ -8,33 +8,42 @@
 #include <vector>
 
 #include "knobs.h"
+#include "nccl/abi/common.h"
 
 using namespace crosstie;
 using namespace crosstie::nccl;
 
+namespace {
+
+Share share(std::optional<uint64_t> number, const Environment& environment = {}) {
+  return Share(number, environment, Logger(nullptr, abi::kLogTuning));
+}
+
+}  // namespace
+
 Test(process, the_tuner_knows_the_name_that_the_profiler_was_told) {
-  Share profiler(7), tuner(7), other(8);
+  Share profiler = share(7), tuner = share(7), other = share(8);
   profiler.tell_name("DATA_PARALLEL_GROUP:1");
   cr_assert(tuner.name() == "DATA_PARALLEL_GROUP:1");
   cr_assert(other.name().empty());
 }
 
 Test(process, the_profiler_knows_the_class_that_the_tuner_took) {
-  Share profiler(7), tuner(7);
+  Share profiler = share(7), tuner = share(7);
   cr_assert(profiler.traffic_class() == TrafficClass::unknown);
   tuner.tell_class(TrafficClass::dp);
   cr_assert(profiler.traffic_class() == TrafficClass::dp);
 }
 
 Test(process, ranks_of_one_process_that_are_told_one_name_have_it) {
-  Share first(7), second(7), tuner(7);
+  Share first = share(7), second = share(7), tuner = share(7);
   first.tell_name("tp"), second.tell_name("tp");
   cr_assert(tuner.name() == "tp");
 }
 
 Test(process, ranks_that_are_told_different_names_have_none_whoever_came_first) {
   for (const bool turned : {false, true}) {
-    Share first(7), second(7), tuner(7);
+    Share first = share(7), second = share(7), tuner = share(7);
     (turned ? second : first).tell_name("tp");
     (turned ? first : second).tell_name("");
     cr_assert(tuner.name().empty());
@@ -43,15 +52,15 @@ Test(process, ranks_that_are_told_different_names_have_none_whoever_came_first) 
 
 Test(process, a_number_that_comes_again_after_the_last_share_begins_anew) {
   {
-    Share old(7);
+    Share old = share(7);
     old.tell_name("tp");
   }
   cr_assert(communicators_known() == 0);
-  cr_assert(Share(7).name().empty());
+  cr_assert(share(7).name().empty());
 }
 
 Test(process, without_a_number_nothing_is_known_and_nothing_is_left) {
-  Share tuner(std::nullopt);
+  Share tuner = share(std::nullopt);
   tuner.tell_name("tp");
   tuner.tell_class(TrafficClass::tp);
   cr_assert(tuner.name().empty() && tuner.traffic_class() == TrafficClass::unknown);
@@ -62,10 +71,39 @@ Test(process, shares_go_in_any_order_and_leave_nothing) {
   test::Random random = test::seeded_random();
   for (int round = 0; round < test::rounds(50); round++) {
     std::vector<std::unique_ptr<Share>> shares;
-    for (uint64_t i = 0; i < 60; i++) shares.push_back(std::make_unique<Share>(i % 13));
+    for (uint64_t i = 0; i < 60; i++)
+      shares.push_back(std::unique_ptr<Share>(new Share(share(i % 13))));
     cr_assert(communicators_known() == 13);
     std::ranges::shuffle(shares, random);
     while (!shares.empty()) shares.pop_back();
     cr_assert(communicators_known() == 0);
+  }
+}
+
+namespace {
+
+Environment with_rules(const char* path) {
+  return Environment(std::map<std::string, std::string>{{"CROSSTIE_CLASS_RULES", path}});
+}
+
+int lines = 0;
+void count_line(abi::LogLevel, unsigned long, const char*, int, const char*, ...) { lines++; }
+
+}  // namespace
+
+Test(process, the_first_share_reads_the_users_rules_and_says_once_that_it_cannot) {
+  const Environment environment = with_rules("/nowhere/rules.toml");
+  const Logger log(count_line, abi::kLogTuning);
+  const Share first(7, environment, log), second(8, environment, log);
+  cr_assert(lines == 1);
+  cr_assert(second.class_rules().classify("mesh_tp:3", {}).traffic == TrafficClass::tp);
+}
+
+Test(process, a_directory_and_a_file_without_end_are_no_rules_and_end_nothing) {
+  const Logger log(count_line, abi::kLogTuning);
+  for (const char* path : {"/", "/dev/zero", "/dev/null"}) {
+    lines = 0;
+    const Share one(7, with_rules(path), log);
+    cr_assert(lines == 1, "%s", path);
   }
 }
