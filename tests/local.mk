@@ -39,7 +39,8 @@ include tests/rdma/local.mk
 
 # What the thread sanitizer has a say on: the programs in which several threads meet.
 # No others are built: check-TESTS by itself would ask for all.
-threaded_tests = tests/unit/transport/conformance.t tests/unit/runtime/collective.t tests/unit/runtime/fault.t
+threaded_tests = tests/nccl/threads.t tests/unit/transport/conformance.t \
+  tests/unit/runtime/collective.t tests/unit/runtime/fault.t
 check-threads: $(threaded_tests)
 	$(MAKE) $(AM_MAKEFLAGS) TESTS='$(threaded_tests)' check_PROGRAMS= check_LTLIBRARIES= check_DATA= check-TESTS
 .PHONY: check-threads

@@ -13,7 +13,7 @@ namespace crosstie::nccl {
 
 struct OutcomeLog::Record {
   RunCollective collective;
-  Event of_collective{}, of_channels{};
+  Event of_collective, of_channels;
   std::chrono::system_clock::time_point at;
   uint64_t launch = 0, first = 0, last = 0;
   uint32_t channels_started = 0, channels_stopped = 0;
@@ -115,8 +115,10 @@ OutcomeLog::OutcomeLog(Fd file, const LoggedRank& rank, const Share& share)
       share_(share),
       records_(std::make_unique<std::array<Record, kSlots>>()),
       flushed_(Clock::now()) {
-  for (Record& record : *records_)
-    record.of_collective = {this, &record, false}, record.of_channels = {this, &record, true};
+  for (Record& record : *records_) {
+    record.of_collective = {this, &record, Event::Kind::collective};
+    record.of_channels = {this, &record, Event::Kind::channel};
+  }
 }
 
 OutcomeLog::~OutcomeLog() {
@@ -125,9 +127,10 @@ OutcomeLog::~OutcomeLog() {
   flush();
 }
 
-void OutcomeLog::launch() {
+OutcomeLog::Event* OutcomeLog::launch() {
   const std::lock_guard lock(mutex_);
   launches_++;
+  return &launch_;
 }
 
 OutcomeLog::Event* OutcomeLog::start(const RunCollective& collective) {
@@ -144,7 +147,7 @@ OutcomeLog::Event* OutcomeLog::start(const RunCollective& collective) {
 }
 
 OutcomeLog::Event* OutcomeLog::start_channel(Event& collective, uint64_t time) {
-  if (collective.is_channel) return nullptr;
+  if (collective.kind != Event::Kind::collective) return nullptr;
   Record& record = *collective.record;
   const std::lock_guard lock(collective.log->mutex_);
   record.channels_started++;
@@ -153,15 +156,16 @@ OutcomeLog::Event* OutcomeLog::start_channel(Event& collective, uint64_t time) {
 }
 
 void OutcomeLog::stop_channel(Event& channel, uint64_t time) {
-  if (!channel.is_channel) return;
+  if (channel.kind != Event::Kind::channel) return;
   const std::lock_guard lock(channel.log->mutex_);
   channel.record->last = std::max(channel.record->last, time);
 }
 
 void OutcomeLog::stop(Event& event) {
+  if (event.kind == Event::Kind::launch) return;
   Record& record = *event.record;
   const std::lock_guard lock(event.log->mutex_);
-  if (event.is_channel)
+  if (event.kind == Event::Kind::channel)
     record.channels_stopped++;
   else
     record.enqueued = true;

@@ -53,13 +53,15 @@ class OutcomeLog {
   struct Record;
   // NCCL has one handle for each event, and no word for its kind.
   struct Event {
-    OutcomeLog* log;
-    Record* record;
-    bool is_channel;
+    enum class Kind : uint8_t { launch, collective, channel };
+    OutcomeLog* log = nullptr;
+    Record* record = nullptr;  // null for a launch
+    Kind kind = Kind::launch;
   };
 
-  // The collectives that start from here on share one kernel.
-  void launch();
+  // The collectives that start from here on share one kernel. 2.27 starts those alone that have a
+  // launch with a handle.
+  Event* launch();
   Event* start(const RunCollective& collective);
   // On one of the collective's channels. Times are the GPU's, nanoseconds.
   static Event* start_channel(Event& collective, uint64_t time);
@@ -81,6 +83,7 @@ class OutcomeLog {
   const Share& share_;
   std::mutex mutex_;
   std::unique_ptr<std::array<Record, kSlots>> records_;
+  Event launch_{this};
   uint64_t started_ = 0, launches_ = 0;
   std::string lines_;
   std::chrono::steady_clock::time_point flushed_;

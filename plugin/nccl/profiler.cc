@@ -9,7 +9,7 @@ namespace crosstie::nccl {
 Profiler::Profiler(const LoggedRank& rank, const Environment& environment, Logger log)
     : share_(rank.communicator, environment, log) {
   share_.tell_name(rank.name);
-  log.info("profiler: communicator {:#x} is '{}'", rank.communicator, printable(rank.name));
+  log.introduce("profiler: communicator {:#x} is '{}'", rank.communicator, printable(rank.name));
   const auto options = read_options<ProfilerOptions>(kProfilerOptions, environment);
   if (!options || options->log.empty()) return;
   auto file = open_log(expanded(options->log));

@@ -31,8 +31,7 @@ template <class Event>
 OutcomeLog::Event* started(OutcomeLog& log, const Event& event) {
   switch (static_cast<uint64_t>(event.type)) {
     case abi::kGroupEvent:
-      log.launch();
-      return nullptr;
+      return log.launch();
     case abi::kCollectiveEvent: {
       const auto& told = event.collective;
       return log.start({told.sequence, told.function, told.datatype, told.algorithm, told.protocol,

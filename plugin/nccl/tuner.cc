@@ -36,7 +36,7 @@ Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
   share_.tell_class(class_.traffic);
   if (stands_aside(environment)) return;
   mode_ = read_mode(environment);
-  log_.info(
+  log_.introduce(
       "tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, class {} of '{}' "
       "({}), facts {:016x}",
       name(mode_), number_of(id), communicator.ranks, communicator.nodes,
@@ -49,7 +49,7 @@ Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
 bool Tuner::stands_aside(const Environment& environment) const {
   for (const char* variable : {"NCCL_ALGO", "NCCL_PROTO"})
     if (const std::string* value = environment.find(variable)) {
-      log_.info("tuner stands aside: {}={} is set", variable, *value);
+      log_.introduce("tuner stands aside: {}={} is set", variable, *value);
       return true;
     }
   return false;

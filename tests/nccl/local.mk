@@ -6,10 +6,18 @@ check_PROGRAMS += tests/nccl/load
 tests_nccl_load_SOURCES = tests/nccl/load.c
 tests_nccl_load_LDADD = -ldl
 
+# As NCCL's threads use it.
+check_PROGRAMS += tests/nccl/threads.t
+TESTS += tests/nccl/threads.t
+tests_nccl_threads_t_SOURCES = tests/nccl/threads.cc
+tests_nccl_threads_t_CPPFLAGS = $(test_cppflags) $(plugin_cppflags)
+tests_nccl_threads_t_LDADD = $(plugin_libs)
+
 # The plugin in the stock NCCL. Skips by itself where there is none.
-dist_check_SCRIPTS += tests/nccl/tuner.sh
-TESTS += tests/nccl/tuner.sh
-EXTRA_DIST += tests/nccl/show
+on_rig = tests/nccl/classes.sh tests/nccl/tuner.sh tests/nccl/versions.sh
+dist_check_SCRIPTS += $(on_rig)
+TESTS += $(on_rig)
+EXTRA_DIST += tests/nccl/on_rig.sh tests/nccl/one_version.c tests/nccl/show
 
 # Our paths beside NCCL's, on machines of our own drawing.
 check_PROGRAMS += tests/nccl/paths

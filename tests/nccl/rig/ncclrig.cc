@@ -20,16 +20,20 @@ namespace {
 
 void describe(CLI::App& app, Options& options) {
   const CLI::AsSizeValue size(false);
+  app.option_defaults()->take_last();
   app.add_option("--nodes", options.nodes)->check(CLI::PositiveNumber);
   app.add_option("--gpus-per-node", options.gpus)->check(CLI::Range(1, 8));
   app.add_option("--coll", options.collectives)
       ->delimiter(',')
+      ->take_all()
       ->check(CLI::IsMember({"allreduce", "allgather", "reducescatter", "broadcast", "reduce"}));
   app.add_option("--min-bytes", options.min_bytes)->transform(size)->check(CLI::PositiveNumber);
   app.add_option("--max-bytes", options.max_bytes)->transform(size);
   app.add_option("--factor", options.factor)->check(CLI::Range(2, 1024));
   app.add_option("--rounds", options.rounds, "communicators, one after the other");
-  app.add_option("--names", options.names, "of the communicators, in turn")->delimiter(',');
+  app.add_option("--names", options.names, "of the communicators, in turn")
+      ->delimiter(',')
+      ->take_all();
   app.add_flag("--keep", options.keep, "destroy no communicator before the last is used");
   app.add_flag("--init-only", options.init_only, "communicators without collectives");
   app.add_flag("--abort", options.abort, "on one node too: a profiler waits for kernels' times");

@@ -196,7 +196,8 @@ void life(const Table& table, void* context) {
   void *handle = &event, *collective = nullptr, *channel = nullptr;
   event.type = abi::kGroupEvent;
   table.start_event(context, &handle, &event);
-  cr_assert(handle == nullptr);
+  cr_assert(handle != nullptr && handle != &event);
+  table.stop_event(handle);
   event.type = 1 << 2;  // point to point: its channels have no parent here
   handle = &event;
   table.start_event(context, &handle, &event);
