@@ -73,13 +73,66 @@ void print_files() {
       "JSON, are in README.md, in the documentation's folder.\n");
 }
 
-void print_plugin() {
+void print_tuner() {
   fmt::print(
-      ".SH NCCL TUNER PLUGIN\nNCCL 2.28 and later load the tuner where\n"
-      ".B NCCL_TUNER_PLUGIN=crosstie\nis set and libnccl\\-tuner\\-crosstie.so is on the library "
-      "path. CROSSTIE_TUNER says what it does; act is the default. It counts choices within 1/16 "
-      "of the least time of NCCL's own estimates as tied, changes NCCL's choice among those only, "
-      "and stands aside where NCCL_ALGO or NCCL_PROTO is set.\n");
+      ".SH NCCL PLUGIN\nNCCL loads the tuner where\n.B NCCL_TUNER_PLUGIN=crosstie\nis set and "
+      "libnccl\\-tuner\\-crosstie.so is on the library path (NCCL 2.21 and later; interfaces 2 to "
+      "7). CROSSTIE_TUNER says what it does; act is the default. It counts choices within 1/16 of "
+      "the least time of NCCL's own estimates as tied, changes NCCL's choice among those only, and "
+      "stands aside where NCCL_ALGO or NCCL_PROTO is set. NCCL before 2.28 tells a tuner neither "
+      "its latencies nor the communicator: there it changes less, and goes by shapes alone.\n"
+      ".P\nWith\n.B NCCL_PROFILER_PLUGIN=crosstie\nset too, on all ranks, the tuner knows the "
+      "names of communicators (NCCL 2.28 and later), and by them what each is for. "
+      "libnccl\\-profiler\\-crosstie.so and libnccl\\-net\\-crosstie.so are links to the tuner's "
+      "file; a copy would not know what the other heard. There is no net plugin yet: NCCL passes "
+      "over NCCL_NET_PLUGIN=crosstie and uses its own transports.\n");
+}
+
+void print_classes() {
+  fmt::print(
+      ".SS Traffic classes\nA communicator is for tensor (tp), pipeline (pp), data (dp), context "
+      "(cp) or expert parallelism (ep), for control, or unknown, by the first rule that matches. "
+      "The rules that are built in know the groups of Megatron\\-LM and the dimensions of "
+      "PyTorch's device meshes; PyTorch names a communicator \"description:name\" of its group. "
+      "By its shape alone a communicator is unknown. Rules in the file of CROSSTIE_CLASS_RULES "
+      "come first; all ranks must read the same. It is TOML:\n.P\n.nf\n"
+      "schema = 1\n[[rule]]\nclass = \"tp\"\nnames = [\"MY_TP*\"]   # of the whole, or up to the "
+      "first colon; *, ?\nranks = \"2\\-8\"         # or 8, \"16\\-\", \"\\-4\"; so also nodes, "
+      "ranks_per_node\n[policy.dp]\nchannels = 8          # at most; 0: as many as NCCL takes\n"
+      "nvls_from_ranks = 4   # NVLS may be chosen from so many in each NVLink domain on; 0: "
+      "never\naim = \"compute\"       # time, latency, bandwidth, compute\n.fi\n"
+      ".P\nA key of a policy that is not given stays as it is built in. Channels are asked for "
+      "only where NCCL would take no fewer, and not where CollNet may run. A file that cannot be "
+      "read is said in a line, and the built\\-in rules stand.\n");
+}
+
+void print_outcomes() {
+  fmt::print(
+      ".SS Log of outcomes\nWhere CROSSTIE_PROFILE_LOG names a file, the profiler (NCCL 2.27 and "
+      "later) adds a line of JSON for each collective of each rank; else it asks NCCL for no "
+      "events. Several processes may share a file; %h stands for the host and %p for the process. "
+      "Lines are written when there are many or one is a second old, and when the communicator "
+      "ends. Each has\n"
+      ".TP\n.B schema\n1.\n"
+      ".TP\n.B communicator, name, class\nNCCL's number of it, in hexadecimal; the name, empty if "
+      "it has none; the class that the tuner took, unknown without one.\n"
+      ".TP\n.B rank, ranks, nodes\nNCCL's; a node is an NVLink domain.\n"
+      ".TP\n.B at_us\nWhen it was enqueued, microseconds since 1970 by the host's clock.\n"
+      ".TP\n.B launch, sequence\nCollectives of one launch share a kernel, and their times "
+      "overlap; "
+      "the sequence counts those of the same kind.\n"
+      ".TP\n.B collective, count, datatype, bytes\nall_reduce, all_gather, reduce_scatter, "
+      "broadcast or reduce; elements as in NCCL's call; float32 and the like; size of the whole "
+      "buffer, as a tuner is told.\n"
+      ".TP\n.B algorithm, protocol, channels\nWhat ran: as nvls_tree, simple and 16.\n"
+      ".TP\n.B time_us\nFrom the first channel's start to the last one's end, by the GPU's clock: "
+      "so it holds the wait for slower ranks. null where NCCL did not tell it.\n");
+}
+
+void print_plugin() {
+  print_tuner();
+  print_classes();
+  print_outcomes();
 }
 
 void print_manual(std::string_view date) {
