@@ -8,14 +8,6 @@
 namespace crosstie::nccl {
 namespace {
 
-// The one that NCCL would run: the least time, the first of equals.
-const Candidate& own_pick(const Choice& choice) {
-  const auto ranked = choice.ranked();
-  if (ranked.size() < 2) return ranked[0];
-  const Candidate& second = ranked[1];
-  return second.predicted <= ranked[0].predicted ? second : ranked[0];
-}
-
 std::string number_of(std::optional<uint64_t> id) {
   return id ? fmt::format("{:#x}", *id) : "without a number";
 }
@@ -68,7 +60,7 @@ Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, 
   if (mode_ == TunerMode::off || !known) return {};
   const auto collective = static_cast<Collective>(function);
   const Choice choice = decision_.choose(collective, bytes, table);
-  if (!choice.abstains()) say_once(collective, bytes, choice);
+  if (!choice.abstains()) say_once(collective, bytes, table, choice);
   if (mode_ != TunerMode::act) return {};
   if (choice.channels > 0 && channels != nullptr) *channels = static_cast<int>(choice.channels);
   if (choice.abstains()) return {};
@@ -77,16 +69,18 @@ Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, 
   return pick;
 }
 
-void Tuner::say_once(Collective collective, uint64_t bytes, const Choice& choice) {
+void Tuner::say_once(Collective collective, uint64_t bytes, const NcclCostTable& table,
+                     const Choice& choice) {
   const uint64_t bit = uint64_t{1} << (std::bit_width(bytes | 1) - 1);
   auto& said = said_[static_cast<size_t>(collective)];
   if (said.fetch_or(bit, std::memory_order_relaxed) & bit) return;
-  const Candidate &to_run = choice.candidates[0], &instead_of = own_pick(choice);
+  const Candidate &to_run = choice.candidates[0], &instead_of = choice.candidates[1];
   log_.info("{} {} bytes: {} {}/{} ({:.1f} us) for {}/{} ({:.1f} us): {}; decision {:016x}",
             name(collective), bytes, mode_ == TunerMode::act ? "chose" : "would choose",
             name(to_run.algorithm), name(to_run.protocol), to_run.predicted.count() * 1e6,
             name(instead_of.algorithm), name(instead_of.protocol),
-            instead_of.predicted.count() * 1e6, choice.reason, choice.digest);
+            instead_of.predicted.count() * 1e6, choice.reason,
+            decision_.digest_of(collective, bytes, table));
 }
 
 }  // namespace crosstie::nccl

@@ -30,7 +30,8 @@ class Tuner {
  private:
   TunerMode read_mode(const Environment& environment) const;
   bool stands_aside(const Environment& environment) const;
-  void say_once(Collective collective, uint64_t bytes, const Choice& choice);
+  void say_once(Collective collective, uint64_t bytes, const NcclCostTable& table,
+                const Choice& choice);
 
   const Logger log_;
   Share share_;

@@ -14,11 +14,6 @@ namespace {
 constexpr size_t kNcclAlgorithms = 7;  // those of our words that NCCL has
 constexpr size_t kNcclProtocols = 3;
 
-// Tied: at most 1/16 above the least.
-bool tied(const Candidate& least, const Candidate& other) {
-  return other.predicted * 16 <= least.predicted * 17;
-}
-
 bool ring_or_tree(const Candidate& candidate) {
   return candidate.algorithm == Algorithm::ring || candidate.algorithm == Algorithm::tree;
 }
@@ -54,64 +49,77 @@ bool latency_bound(const Candidate& candidate, const NcclCommunicator& of) {
   return known && ring_or_tree(candidate) && waiting(candidate, of) * 2 >= candidate.predicted;
 }
 
-// Index of the one to run; 0 is NCCL's own.
-size_t steadiest(std::span<const Candidate> ranked) {
-  for (size_t i = 1; i < ranked.size() && tied(ranked[0], ranked[i]); i++)
-    if (ring_or_tree(ranked[i])) return i;
-  return 0;
-}
+// What of a table has a time and words here, in NCCL's order.
+struct Times {
+  std::array<Candidate, kNcclAlgorithms * kNcclProtocols> all;
+  size_t count = 0, least = 0;  // of equals NCCL runs the first, up to 2.30
 
-size_t shortest(std::span<const Candidate> ranked, const NcclCommunicator& of) {
-  size_t pick = 0;
-  uint32_t fewest = steps_of(ranked[0].algorithm, of).all();
-  for (size_t i = 1; i < ranked.size() && tied(ranked[0], ranked[i]); i++) {
-    if (!ring_or_tree(ranked[i])) continue;
-    const uint32_t steps = steps_of(ranked[i].algorithm, of).all();
-    if (steps < fewest) fewest = steps, pick = i;
-  }
-  return pick;
-}
+  const Candidate& own() const { return all[least]; }
+  // At most 1/16 above the least.
+  bool tied(size_t i) const { return all[i].predicted * 16 <= own().predicted * 17; }
+};
 
-void pick(const NcclCommunicator& of, Choice& choice) {
-  const std::span<const Candidate> ranked = choice.ranked();
-  const bool unsteady = ranked[0].algorithm == Algorithm::nvls_tree;
-  size_t to_run = 0;
-  if (unsteady)
-    to_run = steadiest(ranked);
-  else if (latency_bound(ranked[0], of))
-    to_run = shortest(ranked, of);
-  choice.reason = unsteady ? "tied in NCCL's model, and nvls_tree is unsteady on 3 nodes or more"
-                           : "tied in NCCL's model, and fewer steps wait for each other";
-  if (to_run == 0) choice.count = 0, choice.reason = "NCCL's own pick stands";
-  const auto first = choice.candidates.begin();
-  std::rotate(first, first + to_run, first + to_run + (to_run != 0));
-}
-
-// By time; equal times stay in NCCL's order, where the first wins (up to 2.30).
-void insert(Choice& choice, const Candidate& candidate) {
-  size_t at = choice.count++;
-  for (; at > 0 && candidate.predicted < choice.candidates[at - 1].predicted; at--)
-    choice.candidates[at] = choice.candidates[at - 1];
-  choice.candidates[at] = candidate;
-}
-
-void rank(const NcclCostTable& table, Choice& choice) {
+Times times_of(const NcclCostTable& table) {
+  Times times;
   for (size_t a = 0; a < kNcclAlgorithms; a++)
     for (size_t p = 0; p < kNcclProtocols; p++) {
       const auto algorithm = static_cast<Algorithm>(a);
       const auto protocol = static_cast<Protocol>(p);
       if (!table.has(algorithm, protocol)) continue;
       const float cost = table.at(algorithm, protocol);
-      if (cost != kNcclIgnored && cost < kNcclNeverRun)
-        insert(choice, {algorithm, protocol, microseconds(cost)});
+      if (cost == kNcclIgnored || cost >= kNcclNeverRun) continue;
+      times.all[times.count] = {algorithm, protocol, microseconds(cost)};
+      if (times.all[times.count].predicted < times.own().predicted) times.least = times.count;
+      times.count++;
     }
+  return times;
 }
 
-// The least time of the whole table, beyond our words too, is the first candidate's.
-bool knows_the_least(const NcclCostTable& table, const Candidate& first) {
+// Which of the tied to run.
+size_t steadiest(const Times& times) {
+  size_t pick = times.least;
+  for (size_t i = 0; i < times.count; i++) {
+    const bool better = pick == times.least || times.all[i].predicted < times.all[pick].predicted;
+    if (ring_or_tree(times.all[i]) && times.tied(i) && better) pick = i;
+  }
+  return pick;
+}
+
+size_t shortest(const Times& times, const NcclCommunicator& of) {
+  const auto before = [&](size_t a, size_t b) {
+    const uint32_t steps_a = steps_of(times.all[a].algorithm, of).all();
+    const uint32_t steps_b = steps_of(times.all[b].algorithm, of).all();
+    if (steps_a != steps_b) return steps_a < steps_b;
+    return times.all[a].predicted < times.all[b].predicted;
+  };
+  size_t pick = times.least;
+  for (size_t i = 0; i < times.count; i++)
+    if (ring_or_tree(times.all[i]) && times.tied(i) && before(i, pick)) pick = i;
+  return pick;
+}
+
+Choice pick(const NcclCommunicator& of, const Times& times) {
+  Choice choice;
+  const bool unsteady = times.own().algorithm == Algorithm::nvls_tree;
+  size_t to_run = times.least;
+  if (unsteady)
+    to_run = steadiest(times);
+  else if (latency_bound(times.own(), of))
+    to_run = shortest(times, of);
+  choice.reason = "NCCL's own pick stands";
+  if (to_run == times.least) return choice;
+  choice.candidates[0] = times.all[to_run], choice.candidates[1] = times.own();
+  choice.count = 2;
+  choice.reason = unsteady ? "tied in NCCL's model, and nvls_tree is unsteady on 3 nodes or more"
+                           : "tied in NCCL's model, and fewer steps wait for each other";
+  return choice;
+}
+
+// The least time of the whole table, beyond our words too.
+bool is_the_least(const NcclCostTable& table, const Candidate& own) {
   const std::span<const float> entries(table.microseconds, table.size());
   return std::all_of(entries.begin(), entries.end(), [&](float entry) {
-    return entry == kNcclIgnored || microseconds(entry) >= first.predicted;
+    return entry == kNcclIgnored || microseconds(entry) >= own.predicted;
   });
 }
 
@@ -122,15 +130,6 @@ std::string_view why_not(const NcclQuestion& question) {
   if (of.nodes < 2 || of.ranks < of.nodes) return "one node: no network to wait for";
   if (of.nodes == 2) return "2 nodes: not without a measurement";
   return untouchable(question.table);
-}
-
-uint64_t digest_of(const NcclQuestion& question) {
-  Digest digest;
-  digest.add(question.communicator_digest).add(question.collective).add(question.bytes);
-  digest.add(question.table.algorithms).add(question.table.protocols);
-  for (size_t i = 0; i < question.table.size(); i++)
-    digest.add(std::bit_cast<uint32_t>(question.table.microseconds[i]));
-  return digest.value();
 }
 
 }  // namespace
@@ -145,19 +144,24 @@ uint64_t NcclCommunicator::digest() const {
   return digest.value();
 }
 
+uint64_t NcclQuestion::digest() const {
+  Digest digest;
+  digest.add(communicator_digest).add(collective).add(bytes);
+  digest.add(table.algorithms).add(table.protocols);
+  for (size_t i = 0; i < table.size(); i++)
+    digest.add(std::bit_cast<uint32_t>(table.microseconds[i]));
+  return digest.value();
+}
+
 Choice choose_nccl(const NcclQuestion& question) {
-  Choice choice;
-  choice.digest = digest_of(question);
-  choice.reason = why_not(question);
-  if (!choice.reason.empty()) return choice;
-  rank(question.table, choice);
-  if (choice.count > 0 && knows_the_least(question.table, choice.candidates[0])) {
-    pick(question.communicator, choice);
-    return choice;
-  }
-  choice.count = 0;
-  choice.reason = "NCCL's pick is none of the algorithms known here";
-  return choice;
+  Choice none;
+  none.reason = why_not(question);
+  if (!none.reason.empty()) return none;
+  const Times times = times_of(question.table);
+  if (times.count > 0 && is_the_least(question.table, times.own()))
+    return pick(question.communicator, times);
+  none.reason = "NCCL's pick is none of the algorithms known here";
+  return none;
 }
 
 }  // namespace crosstie

@@ -60,10 +60,13 @@ struct NcclQuestion {
   Collective collective;
   uint64_t bytes;  // as NCCL counts them: the whole buffer
   NcclCostTable table;
+
+  // Of all that a choice reads. For the log only: it takes longer than the choice.
+  uint64_t digest() const;
 };
 
-// Abstains where NCCL's own pick stands. Otherwise the first candidate is to run, the others
-// follow by NCCL's time.
+// Abstains where NCCL's own pick stands. Otherwise the first candidate is to run, and the second is
+// NCCL's.
 Choice choose_nccl(const NcclQuestion& question);
 
 }  // namespace crosstie

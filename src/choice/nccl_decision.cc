@@ -31,7 +31,7 @@ NcclDecision::NcclDecision(const NcclCommunicator& communicator, const Communica
 
 Choice NcclDecision::choose(Collective collective, uint64_t bytes,
                             const NcclCostTable& table) const {
-  Choice choice = choose_nccl({communicator_, digest_, collective, bytes, table});
+  Choice choice = choose_nccl(question(collective, bytes, table));
   choice.channels = budget_at(bytes, table);
   return choice;
 }

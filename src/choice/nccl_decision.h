@@ -16,10 +16,16 @@ class NcclDecision {
   // On NCCL's launch path: no lock, no allocation. The table may be empty where NCCL shows none.
   Choice choose(Collective collective, uint64_t bytes, const NcclCostTable& table) const;
 
-  const NcclCommunicator& communicator() const { return communicator_; }
   uint64_t digest() const { return digest_; }  // of the facts
+  // Of these and of the question, to see whether ranks decide from the same. For the log only.
+  uint64_t digest_of(Collective collective, uint64_t bytes, const NcclCostTable& table) const {
+    return question(collective, bytes, table).digest();
+  }
 
  private:
+  NcclQuestion question(Collective collective, uint64_t bytes, const NcclCostTable& table) const {
+    return {communicator_, digest_, collective, bytes, table};
+  }
   uint32_t budget_at(uint64_t bytes, const NcclCostTable& table) const;
 
   NcclCommunicator communicator_;

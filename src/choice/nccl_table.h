@@ -14,10 +14,24 @@ struct NcclCostTable {
   float* microseconds = nullptr;  // [algorithms][protocols], contiguous
   int algorithms = 0, protocols = 0;
 
-  bool has(Algorithm algorithm, Protocol protocol) const;
-  float& at(Algorithm algorithm, Protocol protocol) const;  // where has()
+  bool has(Algorithm algorithm, Protocol protocol) const {
+    return size() > 0 && static_cast<int>(algorithm) < algorithms &&
+           static_cast<int>(protocol) < protocols;
+  }
+  float& at(Algorithm algorithm, Protocol protocol) const {  // where has()
+    return microseconds[static_cast<size_t>(algorithm) * static_cast<size_t>(protocols) +
+                        static_cast<size_t>(protocol)];
+  }
   // Of the entries; 0 for a table that cannot be one.
-  size_t size() const;
+  size_t size() const {
+    const bool sound = microseconds != nullptr && algorithms > 0 && algorithms <= kMostAlgorithms &&
+                       protocols > 0 && protocols <= kMostProtocols;
+    return sound ? static_cast<size_t>(algorithms) * static_cast<size_t>(protocols) : 0;
+  }
+
+ private:
+  // More than any release has by far: larger counts are not counts.
+  static constexpr int kMostAlgorithms = 64, kMostProtocols = 16;
 };
 
 // A pair that is not allowed for this collective. NCCL would run it, and hang or crash, if a

@@ -13,6 +13,14 @@ tests_nccl_threads_t_SOURCES = tests/nccl/threads.cc
 tests_nccl_threads_t_CPPFLAGS = $(test_cppflags) $(plugin_cppflags)
 tests_nccl_threads_t_LDADD = $(plugin_libs)
 
+# What a call costs.
+check_PROGRAMS += tests/nccl/ask
+tests_nccl_ask_SOURCES = tests/nccl/ask.cc
+tests_nccl_ask_CPPFLAGS = $(test_cppflags) $(plugin_cppflags)
+tests_nccl_ask_LDADD = $(plugin_libs)
+dist_check_SCRIPTS += tests/nccl/ask.sh
+TESTS += tests/nccl/ask.sh
+
 # The plugin in the stock NCCL. Skips by itself where there is none.
 on_rig = tests/nccl/classes.sh tests/nccl/tuner.sh tests/nccl/versions.sh
 dist_check_SCRIPTS += $(on_rig)

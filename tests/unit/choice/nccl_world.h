@@ -119,6 +119,11 @@ inline Choice ask(const NcclCommunicator& of, uint64_t bytes, Table& table,
   return choose_nccl({of, of.digest(), collective, bytes, table.view()});
 }
 
+inline uint64_t digest_of(const NcclCommunicator& of, uint64_t bytes, Table& table,
+                          Collective collective = Collective::all_reduce) {
+  return NcclQuestion{of, of.digest(), collective, bytes, table.view()}.digest();
+}
+
 inline bool picks(const Choice& choice, Algorithm algorithm, Protocol protocol) {
   return !choice.abstains() && choice.candidates[0].algorithm == algorithm &&
          choice.candidates[0].protocol == protocol;
