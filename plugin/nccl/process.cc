@@ -18,7 +18,8 @@ namespace crosstie::nccl {
 struct Known {
   size_t shares = 0;
   std::optional<std::string> name;
-  bool disputed = false;  // two ranks were told different names
+  bool disputed = false;          // two ranks were told different names
+  std::optional<uint64_t> facts;  // the first tuner's digest
   std::atomic<TrafficClass> traffic{TrafficClass::unknown};
 };
 
@@ -120,6 +121,13 @@ void Share::tell_class(TrafficClass traffic) {
 
 TrafficClass Share::traffic_class() const {
   return known_ ? known_->traffic.load(std::memory_order_relaxed) : TrafficClass::unknown;
+}
+
+bool Share::agrees_on(uint64_t facts) {
+  if (known_ == nullptr) return true;
+  const std::lock_guard lock(guard);
+  if (!known_->facts) known_->facts = facts;
+  return *known_->facts == facts;
 }
 
 // Made before the first share was, gone after the last is: no lock.

@@ -39,6 +39,9 @@ class Share {
   void tell_class(TrafficClass traffic);
   TrafficClass traffic_class() const;
 
+  // False where another rank's tuner in this process decides from other facts of the communicator.
+  bool agrees_on(uint64_t facts);
+
   // As long as the share lives.
   const ClassRules& class_rules() const;
 

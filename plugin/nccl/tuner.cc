@@ -34,6 +34,10 @@ Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
       name(mode_), number_of(id), communicator.ranks, communicator.nodes,
       communicator.fewest_ranks_per_domain, communicator.most_ranks_per_domain,
       name(class_.traffic), printable(name_), class_.reason, decision_.digest());
+  // Said, never acted on: one rank that stands aside alone is the hang.
+  if (!share_.agrees_on(decision_.digest()))
+    log_.warn("ranks of communicator {} decide from different facts: compare the lines of each",
+              number_of(id));
 }
 
 // What the user says to NCCL is final. NCCL has applied it before it asks us; a second opinion

@@ -50,6 +50,12 @@ Test(process, ranks_that_are_told_different_names_have_none_whoever_came_first) 
   }
 }
 
+Test(process, ranks_of_one_process_that_decide_from_different_facts_are_told_apart) {
+  Share first = share(7), second = share(7), other = share(8);
+  cr_assert(first.agrees_on(1) && second.agrees_on(1) && other.agrees_on(2));
+  cr_assert_not(second.agrees_on(3));
+}
+
 Test(process, a_number_that_comes_again_after_the_last_share_begins_anew) {
   {
     Share old = share(7);
