@@ -82,7 +82,7 @@ std::string Decider::reason(const Decision& decision) const {
   if (chosen.same(*decision.nccl))
     return decision.choice == 0 ? "NCCL's own pick is the fastest predicted"
                                 : "NCCL's own pick stands: nothing is predicted to be more than "
-                                  "1/16 faster";
+                                  "1 % faster";
   const Seconds gain = decision.nccl->prediction.time() - chosen.prediction.time();
   return fmt::format("{:.0f} us less than NCCL's {}/{}, most of it in {}", gain.count() * 1e6,
                      name(decision.nccl->algorithm), name(decision.nccl->protocol),
