@@ -28,12 +28,13 @@ Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
   share_.tell_class(class_.traffic);
   if (stands_aside(environment)) return;
   mode_ = read_mode(environment);
+  // The name comes last: a long one may be cut.
   log_.introduce(
-      "tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, class {} of '{}' "
-      "({}), facts {:016x}",
+      "tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, facts {:016x}, "
+      "class {} by {}, name '{}'",
       name(mode_), number_of(id), communicator.ranks, communicator.nodes,
-      communicator.fewest_ranks_per_domain, communicator.most_ranks_per_domain,
-      name(class_.traffic), printable(name_), class_.reason, decision_.digest());
+      communicator.fewest_ranks_per_domain, communicator.most_ranks_per_domain, decision_.digest(),
+      name(class_.traffic), class_.reason, printable(name_));
   // Said, never acted on: one rank that stands aside alone is the hang.
   if (!share_.agrees_on(decision_.digest()))
     log_.warn("ranks of communicator {} decide from different facts: compare the lines of each",

@@ -26,8 +26,8 @@ struct Choice {
   size_t count = 0;
   uint32_t channels = 0;    // at most so many, whatever runs; 0: the executor's own number
   std::string_view reason;  // static text
-  uint64_t digest =
-      0;  // of everything the decision read, where the reader does not ask for it apart
+  // Of everything the decision read; 0 where that is to be asked for by itself.
+  uint64_t digest = 0;
 
   std::span<const Candidate> ranked() const { return {candidates.data(), count}; }  // best first
   bool abstains() const { return count == 0; }

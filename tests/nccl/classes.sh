@@ -8,7 +8,7 @@ three="--names $megatron --rounds 3"
 
 # classes NAME [RANK]: those that a rank's tuner took, in order.
 classes() {
-  sed -n 's/.*crosstie: tuner act: .* class \([a-z]*\) of .*/\1/p' "$work/$1/rank${2-0}.log" | tr '\n' ' '
+  sed -n 's/.*crosstie: tuner act: .* class \([a-z]*\) by .*/\1/p' "$work/$1/rank${2-0}.log" | tr '\n' ' '
 }
 all_ranks_took() { # NAME RANKS CLASSES
   local rank
@@ -70,5 +70,5 @@ check "NCCL_DEBUG=WARN alone: the warning is seen" test "$(lines quiet 'crosstie
 check "several communicators of two ranks: run" run several 1 2 -- --names TENSOR_MODEL_PARALLEL_GROUP:0 \
   --rounds 12 --keep --max-bytes 1K
 check "several communicators of two ranks: one class, one digest" \
-  test "$(sed -n 's/.*crosstie: tuner act: .* \(class.*\)/\1/p' "$work/several"/rank*.log | sort | uniq -c | awk '{ print $1 }')" = 24
+  test "$(sed -n 's/.*crosstie: tuner act: .* \(2 ranks on.*\)/\1/p' "$work/several"/rank*.log | sort | uniq -c | awk '{ print $1 }')" = 24
 exit $failed
