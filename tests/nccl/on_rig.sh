@@ -31,7 +31,7 @@ run() {
   shift 3
   while [ $# -gt 0 ] && [ "$1" != -- ]; do variables+=("$1") && shift; done
   shift
-  env "${variables[@]}" timeout 120 "$rig" --nodes "$nodes" --gpus-per-node "$gpus" --timeout 60 \
+  env "${variables[@]}" timeout 250 "$rig" --nodes "$nodes" --gpus-per-node "$gpus" --timeout 240 \
     --factor 2 --min-bytes 1K --max-bytes 16M --logdir "$work/$name" ${rig_options-} "$@" >"$work/$name.out" 2>&1
   local rc=$?
   [ $rc = 0 ] && grep -qx 'unsupported calls 0' "$work/$name.out" && return
