@@ -2,6 +2,8 @@
 #include "cost/nccl/release.h"
 
 #include <charconv>
+#include <cmath>
+#include <set>
 
 #include "base/toml.h"
 
@@ -18,16 +20,13 @@ class Reader : TomlValues {
   explicit Reader(NcclRelease& release) : release_(release) {}
 
   Status read(const toml::table& root) {
-    allow(
-        root, "a release",
-        {"latency", "bandwidth", "share", "nvls", "collnet", "pat", "network_post", "ring_plateau",
-         "ll128", "tree_correction", "threads", "channels", "nvls_channels", "search"});
     read_latencies(root);
     read_bandwidths(root);
     read_algorithms(root);
     read_protocols(root);
     read_launch(root);
     read_search(table(root, "search"));
+    expect_read(root);
     return status_;
   }
 
@@ -40,26 +39,38 @@ class Reader : TomlValues {
     return nothing_;
   }
 
+  // What nobody asked for is a typo.
+  void expect_read(const toml::table& in) {
+    for (const auto& [key, value] : in)
+      if (value.is_table())
+        expect_read(*value.as_table());
+      else if (!key.str().ends_with("source") && !asked_.contains(&value))
+        mistake(value, fmt::format("'{}' is no constant of NCCL's", printable(key.str())));
+  }
+  bool has(const toml::table& in, std::string_view key) {
+    asked_.insert(in.get(key));
+    return in.contains(key);
+  }
+
   // What is not there stays as it was.
   void set(const toml::table& in, std::string_view key, double& value) {
-    value = number_if_any<double>(in, key, 0, HUGE_VAL).value_or(value);
+    if (has(in, key)) value = need_number<double>(in, key, 0, HUGE_VAL);
   }
   void set(const toml::table& in, std::string_view key, Seconds& value) {
-    if (const auto us = number_if_any<double>(in, key, 0, 1e9)) value = microseconds(*us);
+    if (has(in, key)) value = microseconds(need_number<double>(in, key, 0, 1e9));
   }
   void set(const toml::table& in, std::string_view key, Bandwidth& value) {
-    if (const auto rate = number_if_any<double>(in, key, 0, HUGE_VAL)) value = gigabytes(*rate);
+    if (has(in, key)) value = gigabytes(need_number<double>(in, key, 0, HUGE_VAL));
   }
   template <std::unsigned_integral T>
   requires(!std::same_as<T, bool>) void set(const toml::table& in, std::string_view key, T& value) {
-    if (const auto number = number_if_any<int64_t>(in, key, 0, kMost))
-      value = static_cast<T>(*number);
+    if (has(in, key)) value = static_cast<T>(need_number<int64_t>(in, key, 0, kMost));
   }
   void set(const toml::table& in, std::string_view key, bool& value) {
-    if (in.contains(key)) value = need<bool>(in, key);
+    if (has(in, key)) value = need<bool>(in, key);
   }
   void set(const toml::table& in, std::string_view key, PathClass& value) {
-    if (!in.contains(key)) return;
+    if (!has(in, key)) return;
     const auto path = word<PathClass>(need<std::string>(in, key));
     if (path)
       value = *path;
@@ -69,7 +80,7 @@ class Reader : TomlValues {
   template <class T, size_t N>
   void set_all(const toml::table& in, std::string_view key, std::array<T, N>& values,
                T (*convert)(double)) {
-    if (!in.contains(key)) return;
+    if (!has(in, key)) return;
     const toml::array& numbers = list(in, key);
     if (numbers.size() != N)
       mistake(*in.get(key), fmt::format("'{}' must hold {} numbers", key, N));
@@ -139,7 +150,12 @@ class Reader : TomlValues {
   }
 
   void read_nvls(const toml::table& in) {
-    if (in.contains("rate")) release_.nvls.multicast = need<std::string>(in, "rate") == "multicast";
+    if (has(in, "rate")) {
+      const auto rate = need<std::string>(in, "rate");
+      release_.nvls.multicast = rate == "multicast";
+      if (!release_.nvls.multicast && rate != "graph")
+        mistake(*in.get("rate"), "'rate' must be \"graph\" or \"multicast\"");
+    }
     set_all(in, "efficiency", release_.nvls.efficiency, as_it_is);
     set(in, "network_share", release_.nvls.network_share);
     set(in, "algorithm_share", release_.nvls.algorithm_share);
@@ -186,7 +202,7 @@ class Reader : TomlValues {
     set(channels, "collnet_direct", release_.channels.collnet_direct);
     set(channels, "work_batch", release_.channels.work_batch);
     set(channels, "as_many_as_nvls", release_.channels.as_many_as_nvls);
-    if (root.contains("nvls_channels")) release_.nvls_channels.clear();
+    if (has(root, "nvls_channels")) release_.nvls_channels.clear();
     for_each_table(root, "nvls_channels", [&](const toml::table& rule) { read_rule(rule); });
   }
 
@@ -210,7 +226,7 @@ class Reader : TomlValues {
   }
 
   void read_rates(const toml::table& in, std::string_view key, std::vector<Bandwidth>& rates) {
-    if (!in.contains(key)) return;
+    if (!has(in, key)) return;
     rates.clear();
     for (const toml::node& rate : list(in, key)) rates.push_back(gigabytes(rate.value_or(0.0)));
     if (rates.empty() || !std::ranges::is_sorted(rates, std::greater()) ||
@@ -220,6 +236,7 @@ class Reader : TomlValues {
 
   NcclRelease& release_;
   const toml::table nothing_;
+  std::set<const toml::node*> asked_;
 };
 
 // Whether one is of a later or earlier minor release than the other, not only another patch.
