@@ -113,6 +113,7 @@ bool Pair::has_algorithm() const {
 }
 
 std::string_view Pair::why_not() const {
+  if (job_.ranks < 2) return "a single rank only copies";
   if (!has_algorithm()) return "NCCL has no such algorithm for this collective";
   const bool any_protocol = algorithm_ == Algorithm::ring || algorithm_ == Algorithm::tree;
   if (!any_protocol && protocol_ != Protocol::simple) return "this algorithm knows Simple alone";

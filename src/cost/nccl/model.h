@@ -42,7 +42,8 @@ class NcclModel {
   const Cost& cost(Collective collective, Algorithm algorithm, Protocol protocol) const;
   // None where the pair is not allowed. Allocates nothing, and so do the others.
   std::optional<Seconds> time(const NcclCall& call, Algorithm algorithm, Protocol protocol) const;
-  // The least time; of equal ones the first in NCCL's order. None where nothing is allowed.
+  // The least time; of equal ones the first in NCCL's order. None where nothing is allowed, as with
+  // a single rank.
   std::optional<Pick> pick(const NcclCall& call) const;
   // The same for a pair that is given.
   std::optional<Pick> launch(const NcclCall& call, Algorithm algorithm, Protocol protocol) const;

@@ -131,6 +131,12 @@ Test(nccl_model, says_why_a_pair_is_not_allowed) {
   cr_expect(four.cost(all_gather, pat, simple).why_not == "PAT is for one rank per node");
 }
 
+Test(nccl_model, picks_nothing_for_a_single_rank) {
+  NcclJob job = layout_h(1);
+  job.ranks = job.most_ranks_per_node = job.fewest_ranks_per_node = 1;
+  cr_expect(!model_of(job).pick({all_reduce, 1 << 20}).has_value());
+}
+
 Test(nccl_model, has_pat_for_one_rank_a_node) {
   NcclJob job = layout_h(4);
   job.ranks = 4;

@@ -162,6 +162,7 @@ Test(nccl_search, takes_of_each_node_its_first_gpus) {
   cr_expect_eq(job.ranks, 8);
   cr_expect_eq(job.most_ranks_per_node, 4);
   cr_expect(find(h, 1, 8).graphs == find(h, 1).graphs);
+  cr_expect_eq(find(h, 1, 1).ranks, 1);
   const NcclNodes too_many{&h, 2, 9};
   const auto release = find_nccl_release({2, 28, 9});
   cr_expect_eq(find_nccl_job(release->release, std::span(&too_many, 1)).error().text,
