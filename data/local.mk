@@ -2,7 +2,15 @@
 machine_files = \
   data/machines/dgx-a100.toml \
   data/machines/dgx-h100.toml \
-  data/machines/gb200-nvl72.toml
+  data/machines/dgx-h800.toml \
+  data/machines/gb200-nvl72.toml \
+  data/machines/gb300-nvl72.toml \
+  data/machines/hgx-b200.toml \
+  data/machines/hgx-b300.toml \
+  data/machines/hgx-h200.toml \
+  data/machines/pcie-3090x8.toml \
+  data/machines/pcie-4090x8.toml \
+  data/machines/pcie-a100x8.toml
 # From the oldest, which is whole, to the newest; each holds what it changed.
 nccl_files = \
   data/nccl/2.27.3.toml \

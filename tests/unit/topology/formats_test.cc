@@ -217,8 +217,26 @@ Test(synthetic, every_known_machine_is_whole_and_names_its_sources) {
     const Machine& m = *topology->hosts[0].machine;
     cr_assert(m.name() == known.name);
     cr_assert(m.gaps().empty(), "%s", m.gaps()[0].missing.c_str());
-    cr_assert(m.count(DeviceKind::gpu) >= 4 &&
+    cr_assert(m.count(DeviceKind::gpu) >= 4 && m.count(DeviceKind::nic) >= 1);
+    // Servers of PCIe cards make do with fewer NICs.
+    cr_assert(m.count(DeviceKind::nvswitch) == 0 ||
               m.count(DeviceKind::nic) == m.count(DeviceKind::gpu));
+  }
+}
+
+Test(synthetic, gpus_have_as_many_nvlinks_as_their_makers_say) {
+  struct Told {
+    const char* machine;
+    uint32_t gpus, nvlinks, nvswitches;
+  };
+  for (const Told& told :
+       {Told{"dgx-h800", 8, 8, 4}, Told{"hgx-h200", 8, 18, 4}, Told{"hgx-b200", 8, 18, 2},
+        Told{"hgx-b300", 8, 18, 2}, Told{"gb300-nvl72", 4, 18, 18}, Told{"pcie-a100x8", 8, 0, 0},
+        Told{"pcie-3090x8", 8, 0, 0}, Told{"pcie-4090x8", 8, 0, 0}}) {
+    const Machine m = *read_synthetic(told.machine)->hosts[0].machine;
+    cr_expect(m.count(DeviceKind::gpu) == told.gpus, "%s", told.machine);
+    cr_expect(nvlinks(m) == told.gpus * told.nvlinks, "%s", told.machine);
+    cr_expect(m.count(DeviceKind::nvswitch) == told.nvswitches, "%s", told.machine);
   }
 }
 
