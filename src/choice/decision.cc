@@ -64,7 +64,7 @@ void Decider::consider_all(const NcclCall& call, Decision& decision) const {
   std::stable_sort(decision.candidates.begin(), decision.candidates.end(), before);
 }
 
-// NCCL's own pick stands unless another is better by more than the model can be off.
+// NCCL's own pick stands where none is faster by more than kNoBetter.
 void Decider::choose(Decision& decision) const {
   if (!decision.nccl || executor_ == Executor::crosstie) return;
   const Seconds least = decision.candidates[0].prediction.time();

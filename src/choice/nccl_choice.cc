@@ -7,12 +7,10 @@
 #include <bit>
 
 #include "base/digest.h"
+#include "cost/nccl/release.h"
 
 namespace crosstie {
 namespace {
-
-constexpr size_t kNcclAlgorithms = 7;  // those of our words that NCCL has
-constexpr size_t kNcclProtocols = 3;
 
 bool ring_or_tree(const Candidate& candidate) {
   return candidate.algorithm == Algorithm::ring || candidate.algorithm == Algorithm::tree;

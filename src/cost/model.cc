@@ -172,14 +172,28 @@ void CostModel::add_pipeline(Parameter share, double bytes, Seconds steps, Secon
          row_of(share).name);
 }
 
+// A step of a ring inside a node.
+Seconds CostModel::ring_step(Protocol protocol) const {
+  const Seconds step = step_inside(protocol);
+  return nodes_ > 1 ? std::max(step, us(P::proxy_step)) : step;
+}
+
+// through: bytes that pass through every link of a ring.
+Seconds CostModel::add_ring_bytes(Protocol protocol, double through, Prediction& to) const {
+  const double share = protocol_share(protocol), outside = nodes_ > 1 ? through : 0;
+  return add_bytes({{"bytes inside", "share of the GPUs' links", through, share * inside()},
+                    {"bytes across", "share of the network", outside, share * across()},
+                    {"bytes through proxies", "ll_proxy_…", outside, proxies(protocol)}},
+                   to);
+}
+
 // Algorithms.
 
 Prediction CostModel::ring(Collective collective, Protocol protocol, double bytes) const {
   Prediction result;
   add_start(protocol, result);
   const double turns = rounds(collective), network_steps = turns * (nodes_ - 1);
-  Seconds step = step_inside(protocol);
-  if (nodes_ > 1) step = std::max(step, us(P::proxy_step));
+  Seconds step = ring_step(protocol);
   if (facts_.amd_gpus() && protocol == Protocol::ll128 && bytes / ranks_ >= 1024)
     step = std::max(step, us(P::amd_ll128_step));
   const Seconds inside_steps = (turns * (ranks_ - 1) - network_steps) * step;
@@ -187,13 +201,8 @@ Prediction CostModel::ring(Collective collective, Protocol protocol, double byte
   const Seconds across_steps = network_steps * step_across(protocol, message);
   result.add("steps inside", inside_steps, "ll_step and its kin, proxy_step");
   result.add("steps across", across_steps, "ll_network_step and its kin");
-  const double through = turns * (ranks_ - 1) / ranks_ * bytes, share = protocol_share(protocol);
-  const bool one = nodes_ == 1;
-  const Seconds time =
-      add_bytes({{"bytes inside", "share of the GPUs' links", through, share * inside()},
-                 {"bytes across", "share of the network", one ? 0 : through, share * across()},
-                 {"bytes through proxies", "ll_proxy_…", one ? 0 : through, proxies(protocol)}},
-                result);
+  const double through = turns * (ranks_ - 1) / ranks_ * bytes;
+  const Seconds time = add_ring_bytes(protocol, through, result);
   add_pipeline(P::ring_pipeline, bytes, inside_steps + across_steps, time, result);
   if (facts_.amd_gpus())
     result.add("overlap", -at(P::amd_overlap) * std::min(inside_steps + across_steps, time),
@@ -206,19 +215,13 @@ Prediction CostModel::chain(Protocol protocol, double bytes) const {
   Prediction result;
   add_start(protocol, result);
   const bool one = nodes_ == 1;
-  Seconds step = step_inside(protocol);
-  if (!one) step = std::max(step, us(P::proxy_step));
-  const Seconds inside_steps = std::max(0.0, at(P::chain_steps) - (one ? 0 : 1)) * step;
+  const Seconds inside_steps =
+      std::max(0.0, at(P::chain_steps) - (one ? 0 : 1)) * ring_step(protocol);
   const double message = bytes / std::max(1u, facts_.nics);
   const Seconds across_steps = one ? Seconds(0) : step_across(protocol, message);
   result.add("steps inside", inside_steps, "chain_steps, ll_step and its kin");
   result.add("steps across", across_steps, "ll_network_step and its kin");
-  const double share = protocol_share(protocol);
-  const Seconds time =
-      add_bytes({{"bytes inside", "share of the GPUs' links", bytes, share * inside()},
-                 {"bytes across", "share of the network", one ? 0 : bytes, share * across()},
-                 {"bytes through proxies", "ll_proxy_…", one ? 0 : bytes, proxies(protocol)}},
-                result);
+  const Seconds time = add_ring_bytes(protocol, bytes, result);
   add_pipeline(P::chain_pipeline, bytes, inside_steps + across_steps, time, result);
   return result;
 }

@@ -63,6 +63,8 @@ class CostModel {
   Prediction pat(double bytes) const;
   Prediction hierarchical(double bytes) const;
   Seconds add_bytes(std::initializer_list<Part> parts, Prediction& to) const;
+  Seconds ring_step(Protocol protocol) const;
+  Seconds add_ring_bytes(Protocol protocol, double through, Prediction& to) const;
   Seconds multicast_bytes(Collective collective, double bytes) const;
 
   ParameterValues parameters_;
