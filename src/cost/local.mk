@@ -4,6 +4,7 @@ cost_cxxflags = $(AM_CXXFLAGS) -ffp-contract=off
 noinst_LTLIBRARIES += src/cost/libcost.la
 src_cost_libcost_la_SOURCES = \
   src/cost/bound.cc src/cost/bound.h \
+  src/cost/facts_toml.cc src/cost/facts_toml.h \
   src/cost/model.cc src/cost/model.h \
   src/cost/parameters.cc src/cost/parameters.h \
   src/cost/prediction.h \

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "base/toml.h"
+#include "cost/facts_toml.h"
 
 namespace crosstie {
 namespace {
@@ -19,7 +19,7 @@ std::optional<size_t> index_of(std::string_view name) {
 class Reader : TomlValues {
  public:
   Result<Profile> read(const toml::table& root) {
-    allow(root, "a profile", {"schema", "name", "source", "parameters"});
+    allow(root, "a profile", {"schema", "name", "source", "parameters", "system"});
     const auto schema = need<int64_t>(root, "schema");
     if (status_ && schema != Profile::kSchema)
       mistake(*root.get("schema"), fmt::format("the schema is {}; this release reads schema {}",
@@ -30,6 +30,7 @@ class Reader : TomlValues {
       for (const auto& [name, node] : *parameters) read_parameter(name.str(), node);
     else
       mistake(root, "'parameters' is needed, a table");
+    if (const toml::node* system = root.get("system")) read_system(*system);
     if (!status_) return tl::unexpected(status_.error());
     return std::move(profile_);
   }
@@ -52,6 +53,15 @@ class Reader : TomlValues {
     profile_.values.all()[*index] = number("value");
     profile_.intervals[*index] = {number("low"), number("high")};
     if (in.contains("source")) profile_.sources[*index] = need<std::string>(in, "source");
+  }
+
+  void read_system(const toml::node& node) {
+    if (!node.is_table()) return mistake(node, "'system' must be a table");
+    const auto facts = read_facts(*node.as_table());
+    if (facts)
+      profile_.system = *facts;
+    else if (status_)
+      status_ = tl::unexpected(facts.error());
   }
 
   Profile profile_ = Profile::expected();
@@ -84,6 +94,7 @@ Result<Profile> read_profile(std::string_view toml) {
 std::string write_profile(const Profile& profile) {
   std::string out = fmt::format("schema = {}\nname = {}\nsource = {}\n", Profile::kSchema,
                                 quoted(profile.name), quoted(profile.source));
+  if (profile.system) out += "\n[system]\n" + write_facts(*profile.system);
   for (size_t i = 0; i < kParameters; i++) {
     const ParameterRow& row = parameter_rows()[i];
     out += fmt::format(

@@ -9,8 +9,10 @@
 //   low = 1.16               # 95 % lie between low and high
 //   high = 1.58
 //   source = "…"             # optional
+//   [system]                 # what they were measured on, if one system: see facts_toml.h
 #pragma once
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +20,7 @@
 #include "base/embedded.h"
 #include "base/result.h"
 #include "cost/parameters.h"
+#include "cost/system_facts.h"
 
 namespace crosstie {
 
@@ -33,6 +36,7 @@ struct Profile {
   ParameterValues values = ParameterValues::expected();
   std::array<Interval, kParameters> intervals{};
   std::array<std::string, kParameters> sources{};  // empty: the profile's
+  std::optional<SystemFacts> system{};             // of a host; none: of no system in particular
 
   static Profile expected();
 };

@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/toml.h"
+#include "cost/facts_toml.h"
 
 namespace crosstie {
 namespace {
@@ -25,17 +25,11 @@ SweepSystem read_system(const toml::table& in) {
   system.sweeps = strings(in["sweeps"]);
   system.variants = strings(in["variants"]);
   system.without = strings(in["without"]);
-  SystemFacts& facts = system.facts;
-  facts.compute_capability = in["compute_capability"].value_or(0u);
-  facts.cpu = *word<CpuVendor>(in["cpu"].value_or(std::string("other")));
-  facts.gpu_link = *word<GpuLink>(in["gpu_link"].value_or(std::string("pcie")));
-  facts.gpu_wire = gigabytes(in["gpu_gigabytes"].value_or(0.0));
-  facts.multicast = in["multicast"].value_or(false);
-  facts.gpus = in["gpus"].value_or(0u);
-  facts.nics = in["nics"].value_or(0u);
-  facts.nic_wire = gigabits(in["nic_gigabits"].value_or(0.0));
-  facts.network = *word<Network>(in["network"].value_or(std::string("none")));
-  facts.nics_behind_cpu = in["nics_behind_cpu"].value_or(false);
+  const auto facts = read_facts(*in["facts"].as_table());
+  if (facts)
+    system.facts = *facts;
+  else
+    fmt::print(stderr, "{}: {}\n", system.name, facts.error().text), std::abort();
   system.hosts_in_domain = in["hosts_in_domain"].value_or(1u);
   system.gpus_per_process = in["gpus_per_process"].value_or(1u);
   return system;

@@ -23,6 +23,16 @@ Test(profile, comes_back_from_a_file_as_it_was) {
   Profile profile = Profile::expected();
   profile.name = "mine", profile.source = "a \"log\"";
   profile.values[Parameter::ll_step] = 1.25;
+  profile.system = SystemFacts{.compute_capability = 90,
+                               .cpu = CpuVendor::amd,
+                               .gpu_link = GpuLink::nvlink4,
+                               .gpu_wire = gigabytes(450),
+                               .multicast = true,
+                               .gpus = 8,
+                               .nics = 4,
+                               .nic_wire = gigabits(400),
+                               .network = Network::roce,
+                               .nics_behind_cpu = true};
   const auto again = read_profile(write_profile(profile));
   cr_assert(again, "%s", again.error().text.c_str());
   cr_expect_str_eq(again->name.c_str(), "mine");
@@ -45,6 +55,13 @@ Test(profile, one_line_says_what_is_wrong_and_where) {
   expect_error("schema = 7\nname = \"n\"\nsource = \"s\"\n[parameters]\n",
                "line 1: the schema is 7; this release reads schema 1");
   expect_error(head, "line 1: 'parameters' is needed, a table");
+  const std::string system = head + "[parameters]\n[system]\n";
+  expect_error(system + "gpu = 8\n",
+               "line 6: a system has no key 'gpu'; it has compute_capability, gpu_link, "
+               "gpu_gigabytes, gpus, multicast, cpu, network, nics, nic_gigabits, nics_behind_cpu");
+  expect_error(system + "compute_capability = 90\ngpu_link = \"nvlink9\"\n",
+               "line 7: 'gpu_link' must be one of nvlink2, nvlink3, nvlink4, nvlink5, pcie, xgmi, "
+               "xgmi_partitions");
   expect_error(head + "[parameters.step]\n", "line 4: no parameter is named 'step'");
   expect_error(head + "[parameters.ll_share]\nvalue = 0.9\nlow = 0.1\nhigh = 0.5\n",
                "line 5: 'value' of ll_share must be above 0 and at most 0.5");
