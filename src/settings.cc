@@ -17,6 +17,7 @@ void for_each_table(const Visit& visit) {
   visit(std::span<const Option<LibraryOptions>>(kLibraryOptions));
   visit(std::span<const Option<RuntimeOptions>>(kRuntimeOptions));
   visit(std::span<const Option<nccl::ClassOptions>>(nccl::kClassOptions));
+  visit(std::span<const Option<nccl::ProfileOptions>>(nccl::kProfileOptions));
   visit(std::span<const Option<nccl::ProfilerOptions>>(nccl::kProfilerOptions));
   visit(std::span<const Option<nccl::TunerOptions>>(nccl::kTunerOptions));
   visit(std::span<const Option<TopologyOptions>>(kTopologyOptions));

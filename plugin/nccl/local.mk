@@ -28,15 +28,18 @@ plugin_nccl_libplugin_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/plugin
 # at a time, and each load of a static libstdc++ leaves its 72 KB pool for exceptions behind.
 plugin_nccl_rooms = \
   plugin/nccl/libplugin.la \
-  src/choice/libchoice.la \
-  src/base/libbase.la
+  $(nccl_choice_libs)
+# Of the topology only what describes a machine is linked: nothing there looks at the host.
+plugin_nccl_parts = \
+  src/choice/.libs/libncclchoice.a src/cost/.libs/libsearch.a src/cost/.libs/libcost.a \
+  src/topology/.libs/libtopology.a src/base/.libs/libbase.a
 plugin_nccl_archives = \
   -Wl,--whole-archive plugin/nccl/.libs/libplugin.a -Wl,--no-whole-archive \
-  src/choice/.libs/libchoice.a src/base/.libs/libbase.a
+  $(plugin_nccl_parts)
 plugin/nccl/libnccl-tuner-crosstie.so: $(plugin_nccl_rooms) $(srcdir)/plugin/nccl/plugin.map
 	$(AM_V_GEN)$(CXX) -shared $(AM_CXXFLAGS) $(CXXFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@ \
 	  -static-libstdc++ -Wl,--gc-sections -Wl,-z,defs -Wl,-z,nodelete \
-	  -Wl,--exclude-libs,libchoice.a:libbase.a:libstdc++.a \
+	  -Wl,--exclude-libs,libncclchoice.a:libsearch.a:libcost.a:libtopology.a:libbase.a:libstdc++.a \
 	  -Wl,--version-script,$(srcdir)/plugin/nccl/plugin.map $(plugin_nccl_archives)
 
 # NCCL looks for a name of each kind of plugin. Links, not copies: what the profiler hears, the

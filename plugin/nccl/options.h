@@ -15,6 +15,10 @@ struct ClassOptions {
   std::string rules;
 };
 
+struct ProfileOptions {
+  std::string profile;
+};
+
 struct ProfilerOptions {
   std::string log;
 };
@@ -38,6 +42,13 @@ inline constexpr Option<ClassOptions> kClassOptions[] = {
     row<&ClassOptions::rules>("CROSSTIE_CLASS_RULES", "", "",
                               "file of rules that say what an NCCL communicator is for, by its "
                               "name and shape, before the built-in ones"),
+};
+
+inline constexpr Option<ProfileOptions> kProfileOptions[] = {
+    row<&ProfileOptions::profile>(
+        "CROSSTIE_PROFILE", "", "",
+        "system that the NCCL tuner decides for: the name of one that is "
+        "built in, or a file that calibrate wrote; the same on all ranks"),
 };
 
 inline constexpr Option<ProfilerOptions> kProfilerOptions[] = {

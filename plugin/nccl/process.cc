@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/digest.h"
 #include "base/handle.h"
 #include "nccl/options.h"
 
@@ -29,6 +30,8 @@ struct Process {
   size_t shares = 0;
   std::map<uint64_t, Known> communicators;  // by NCCL's number; addresses stay while others come
   ClassRules class_rules;
+  std::optional<Profile> profile;  // none: named, but not to be had
+  std::map<uint64_t, std::weak_ptr<const NcclDecision>> decisions;  // by their facts' digest
 };
 
 constinit std::mutex guard;
@@ -69,11 +72,36 @@ ClassRules rules_of(const Environment& environment, const Logger& log) {
   return built_in;
 }
 
+Result<Profile> profile_named(const std::string& name) {
+  auto built_in = read_profile(known_profiles()[0].toml);
+  if (name.empty() || !built_in) return built_in;
+  if (const auto facts = facts_of_known(name)) {
+    built_in->name = name, built_in->system = *facts;
+    return built_in;
+  }
+  const auto text = read_file(name);
+  if (!text) return pass(text);
+  auto profile = read_profile(*text);
+  if (!profile) return pass(profile, name);
+  return profile;
+}
+
+// Nothing takes its place: other ranks may have it, and must not be left to decide otherwise.
+std::optional<Profile> profile_of(const Environment& environment, const Logger& log) {
+  const auto options = read_options<ProfileOptions>(kProfileOptions, environment);
+  const auto profile = profile_named(options ? options->profile : std::string());
+  if (profile) return *profile;
+  log.warn("{}: {}; NCCL's own choices stand, on this rank", kProfileOptions[0].name,
+           profile.error().text);
+  return std::nullopt;
+}
+
 Known* join(std::optional<uint64_t> id, const Environment& environment, const Logger& log) {
   const std::lock_guard lock(guard);
   if (process == nullptr) {
     auto fresh = std::make_unique<Process>();
     fresh->class_rules = rules_of(environment, log);
+    fresh->profile = profile_of(environment, log);
     process = fresh.release();
   }
   process->shares++;
@@ -132,6 +160,17 @@ bool Share::agrees_on(uint64_t facts) {
 
 // Made before the first share was, gone after the last is: no lock.
 const ClassRules& Share::class_rules() const { return process->class_rules; }
+
+std::shared_ptr<const NcclDecision> Share::decision(const NcclCommunicator& communicator,
+                                                    const CommunicatorClass& of) {
+  const std::lock_guard lock(guard);
+  if (!process->profile) return nullptr;
+  auto& known = process->decisions[Digest().add(communicator.digest()).add(of.digest()).value()];
+  if (auto decision = known.lock()) return decision;
+  const auto decision = std::make_shared<const NcclDecision>(communicator, of, *process->profile);
+  known = decision;
+  return decision;
+}
 
 size_t communicators_known() {
   const std::lock_guard lock(guard);

@@ -4,12 +4,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/options.h"
 #include "choice/class_rules.h"
+#include "choice/nccl_decision.h"
 #include "nccl/logger.h"
 
 namespace crosstie::nccl {
@@ -44,6 +46,11 @@ class Share {
 
   // As long as the share lives.
   const ClassRules& class_rules() const;
+
+  // Communicators of one shape and class share one. The first takes up to half a second where no
+  // system is named, and lets others wait. None where the profile that is named cannot be had.
+  std::shared_ptr<const NcclDecision> decision(const NcclCommunicator& communicator,
+                                               const CommunicatorClass& of);
 
  private:
   const std::optional<uint64_t> id_;

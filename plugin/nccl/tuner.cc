@@ -24,19 +24,19 @@ Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
       share_(id, environment, log),
       name_(share_.name()),
       class_(share_.class_rules().classify(name_, shape_of(communicator))),
-      decision_(communicator, class_) {
+      decision_(share_.decision(communicator, class_)) {
   share_.tell_class(class_.traffic);
-  if (stands_aside(environment)) return;
+  if (!decision_ || stands_aside(environment)) return;
   mode_ = read_mode(environment);
   // The name comes last: a long one may be cut.
   log_.introduce(
       "tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, facts {:016x}, "
-      "class {} by {}, name '{}'",
+      "for {}, class {} by {}, name '{}'",
       name(mode_), number_of(id), communicator.ranks, communicator.nodes,
-      communicator.fewest_ranks_per_domain, communicator.most_ranks_per_domain, decision_.digest(),
-      name(class_.traffic), class_.reason, printable(name_));
+      communicator.fewest_ranks_per_domain, communicator.most_ranks_per_domain, decision_->digest(),
+      decision_->about(), name(class_.traffic), class_.reason, printable(name_));
   // Said, never acted on: one rank that stands aside alone is the hang.
-  if (!share_.agrees_on(decision_.digest()))
+  if (!share_.agrees_on(decision_->digest()))
     log_.warn("ranks of communicator {} decide from different facts: compare the lines of each",
               number_of(id));
 }
@@ -64,8 +64,9 @@ Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, 
   const bool known = function >= 0 && function < static_cast<int>(said_.size());
   if (mode_ == TunerMode::off || !known) return {};
   const auto collective = static_cast<Collective>(function);
-  const Choice choice = decision_.choose(collective, bytes, table);
-  if (!choice.abstains()) say_once(collective, bytes, table, choice);
+  Choice choice = decision_->choose(collective, bytes, table);
+  if (choice.count == 2 && !choice.candidates[0].same(choice.candidates[1]))
+    say_once(collective, bytes, table, choice);
   if (mode_ != TunerMode::act) return {};
   if (choice.channels > 0 && channels != nullptr) *channels = static_cast<int>(choice.channels);
   if (choice.abstains()) return {};
@@ -75,17 +76,18 @@ Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, 
 }
 
 void Tuner::say_once(Collective collective, uint64_t bytes, const NcclCostTable& table,
-                     const Choice& choice) {
+                     Choice& choice) {
   const uint64_t bit = uint64_t{1} << (std::bit_width(bytes | 1) - 1);
   auto& said = said_[static_cast<size_t>(collective)];
   if (said.fetch_or(bit, std::memory_order_relaxed) & bit) return;
+  decision_->price(collective, bytes, choice);
   const Candidate &to_run = choice.candidates[0], &instead_of = choice.candidates[1];
   log_.info("{} {} bytes: {} {}/{} ({:.1f} us) for {}/{} ({:.1f} us): {}; decision {:016x}",
             name(collective), bytes, mode_ == TunerMode::act ? "chose" : "would choose",
             name(to_run.algorithm), name(to_run.protocol), to_run.predicted.count() * 1e6,
             name(instead_of.algorithm), name(instead_of.protocol),
             instead_of.predicted.count() * 1e6, choice.reason,
-            decision_.digest_of(collective, bytes, table));
+            decision_->digest_of(collective, bytes, table));
 }
 
 }  // namespace crosstie::nccl

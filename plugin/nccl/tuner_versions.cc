@@ -15,17 +15,34 @@ namespace crosstie::nccl {
 namespace {
 
 constexpr char kName[] = "crosstie";
-constexpr size_t kNvlink = 0, kNetwork = 2;  // rows of step_latency
+// NCCL's indices of links and capabilities in step_latency and the bandwidths; a generation later
+// than ours is not read.
+constexpr size_t kNvlink = 0, kPci = 1, kNetwork = 2;
 
-std::array<Seconds, 3> by_protocol(const double (&us)[3]) {
-  return {microseconds(us[0]), microseconds(us[1]), microseconds(us[2])};
+NcclRelease::Latencies latencies_of(const double (&us)[kNcclAlgorithms][kNcclProtocols]) {
+  NcclRelease::Latencies latencies;
+  for (size_t a = 0; a < kNcclAlgorithms; a++)
+    for (size_t p = 0; p < kNcclProtocols; p++) latencies[a][p] = microseconds(us[a][p]);
+  return latencies;
+}
+
+template <size_t capabilities>
+NcclRelease::Limits limits_of(const double (&rates)[capabilities][3]) {
+  NcclRelease::Limits limits;
+  for (size_t generation = 0; generation < kNcclGenerations; generation++)
+    for (size_t scale = 0; scale < 3; scale++)
+      limits[generation][scale] = gigabytes(rates[generation][scale]);
+  return limits;
 }
 
 template <class Constants>
-NcclLatencies::Of latencies_of(Algorithm algorithm, const Constants& constants) {
-  const auto a = static_cast<size_t>(algorithm);
-  return {by_protocol(constants.base_latency[a]), by_protocol(constants.step_latency[kNvlink][a]),
-          by_protocol(constants.step_latency[kNetwork][a])};
+NcclConstants constants_of(const Constants& told) {
+  const auto& steps = told.step_latency;
+  return {{latencies_of(told.base_latency), latencies_of(steps[kNvlink]), latencies_of(steps[kPci]),
+           latencies_of(steps[kNetwork])},
+          {limits_of(told.ll_most_bandwidth), limits_of(told.ring_ll128_channel_bandwidth),
+           limits_of(told.tree_ll128_channel_bandwidth), limits_of(told.tree_channel_bandwidth),
+           limits_of(told.nvls_tree_channel_bandwidth)}};
 }
 
 // A context stays null, and the tuner silent, where it could not be made.
@@ -58,9 +75,7 @@ abi::Result init(void** context, uint64_t id, size_t ranks, size_t nodes, abi::L
     communicator.fewest_ranks_per_domain = static_cast<uint32_t>(domains->fewest_ranks);
     communicator.most_ranks_per_domain = static_cast<uint32_t>(domains->most_ranks);
   }
-  if (constants != nullptr)
-    communicator.latencies = {latencies_of(Algorithm::tree, *constants),
-                              latencies_of(Algorithm::ring, *constants)};
+  if (constants != nullptr) communicator.constants = constants_of(*constants);
   return make(context, id, communicator, log);
 }
 

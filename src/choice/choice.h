@@ -17,6 +17,10 @@ struct Candidate {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   Seconds predicted{};
+
+  bool same(const Candidate& other) const {
+    return algorithm == other.algorithm && protocol == other.protocol;
+  }
 };
 
 struct Choice {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "choice/class_rules.h"
 
+#include <bit>
 #include <charconv>
 #include <utility>
 
@@ -94,8 +95,10 @@ class ClassRulesReader : private TomlValues {
   }
 
   void read_policy(const toml::table& in, ClassPolicy& policy) {
-    allow(in, "a policy", {"aim", "channels", "service_level", "traffic_class", "nvls_from_ranks"});
+    allow(in, "a policy",
+          {"aim", "worth", "channels", "service_level", "traffic_class", "nvls_from_ranks"});
     if (in.contains("aim")) policy.aim = need_word<Aim>(in, "aim");
+    if (const auto worth = number_if_any<double>(in, "worth", 0, 1)) policy.worth = *worth;
     read_number(in, "channels", 0, kMostChannels, policy.channels);
     read_number(in, "service_level", -1, 15, policy.service_level);   // 4 bits, InfiniBand
     read_number(in, "traffic_class", -1, 255, policy.traffic_class);  // 8 bits, IP's and GRH's
@@ -172,6 +175,7 @@ uint64_t CommunicatorClass::digest() const {
   return Digest()
       .add(traffic)
       .add(policy.aim)
+      .add(std::bit_cast<uint64_t>(policy.worth))
       .add(policy.channels)
       .add(policy.service_level)
       .add(policy.traffic_class)

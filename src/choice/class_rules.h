@@ -16,7 +16,7 @@
 
 namespace crosstie {
 
-// What matters most of two choices that are as good as each other.
+// What a choice may be a little slower for.
 enum class Aim : uint8_t { time, latency, bandwidth, compute };
 template <>
 struct Names<Aim> {
@@ -26,7 +26,8 @@ struct Names<Aim> {
 
 struct ClassPolicy {
   Aim aim = Aim::time;
-  uint32_t channels = 0;                       // at most so many; 0: the executor's own number
+  double worth = 0;       // so much slower a choice may be that serves the aim; 0.05: a twentieth
+  uint32_t channels = 0;  // at most so many; 0: the executor's own number
   int service_level = -1, traffic_class = -1;  // of the network; -1: as it is configured
   uint32_t nvls_from_ranks = 0;  // in each NVLink domain, for NVLS to be chosen; 0: never
 };

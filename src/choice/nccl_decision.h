@@ -1,36 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tuner of one communicator answers: made when the communicator is, of facts that all its
 // ranks share, and from then on a look-up.
+//
+// On a system that is named (a profile's) the answer follows from the collective, the size and what
+// NCCL's table ignores; its times are not read, as they may differ between ranks. On one that is
+// not, those built-in systems count whose times are in the table, in entries that are the same on
+// all ranks; where they would not all answer alike, NCCL's own choice stands. On one node all
+// entries are the same: GPUs alone make them. On several, Ring's and those of LL hold the latency
+// and the rate of the rank's own CPU (NCCL 2.28.9, src/graph/tuning.cc: ncclTopoGetNetOverhead's
+// and llMaxBws' use), others do not. Graphs are reduced over all ranks before (init.cc), and so is
+// the compute capability.
 #pragma once
 #include <cstdint>
+#include <string>
+#include <vector>
 
-#include "choice/class_rules.h"
-#include "choice/nccl_choice.h"
+#include "choice/choice.h"
+#include "choice/nccl_ranking.h"
+#include "choice/nccl_table.h"
+#include "cost/known_systems.h"
+#include "cost/profile.h"
 
 namespace crosstie {
 
+// What all ranks of a communicator know of it. A node is NCCL's node, which is a whole NVLink
+// domain where domains span hosts. The ranks per domain and the constants are zeros where NCCL does
+// not tell them: before tuner interface 5.
+struct NcclCommunicator {
+  uint32_t ranks = 0, nodes = 0;
+  uint32_t fewest_ranks_per_domain = 0, most_ranks_per_domain = 0;
+  NcclConstants constants;
+
+  uint64_t digest() const;
+};
+
 class NcclDecision {
  public:
-  NcclDecision(const NcclCommunicator& communicator, const CommunicatorClass& of);
+  // On the profile's system, or one of those that are built in where it has none. The profile's
+  // digest is that of the facts of which all that it tells follows.
+  NcclDecision(const NcclCommunicator& communicator, const CommunicatorClass& of,
+               const Profile& profile);
 
   // On NCCL's launch path: no lock, no allocation. The table may be empty where NCCL shows none.
+  // The first candidate is to run and may be NCCL's own, which is the second where there is a
+  // table.
   Choice choose(Collective collective, uint64_t bytes, const NcclCostTable& table) const;
+  // For the log: what the candidates of a choice for that call are predicted to take.
+  void price(Collective collective, uint64_t bytes, Choice& choice) const;
 
   uint64_t digest() const { return digest_; }  // of the facts
   // Of these and of the question, to see whether ranks decide from the same. For the log only.
-  uint64_t digest_of(Collective collective, uint64_t bytes, const NcclCostTable& table) const {
-    return question(collective, bytes, table).digest();
-  }
+  uint64_t digest_of(Collective collective, uint64_t bytes, const NcclCostTable& table) const;
+  // What is decided for, in words: "dgx-h100", "one of 9 systems".
+  const std::string& about() const { return about_; }
 
  private:
-  NcclQuestion question(Collective collective, uint64_t bytes, const NcclCostTable& table) const {
-    return {communicator_, digest_, collective, bytes, table};
-  }
+  struct System {
+    std::string reason;             // its text is by which a choice knows it
+    std::optional<NcclModel> nccl;  // to know it by; none: named
+    NcclRanking ranking;
+  };
+  void add_named(const Profile& profile, const CommunicatorClass& of);
+  void add_built_in(const Profile& profile, const CommunicatorClass& of);
+  CostJob job() const { return {communicator_.ranks, communicator_.nodes}; }
+
+  Choice pick(Collective collective, uint64_t bytes, const NcclCostTable& table) const;
   uint32_t budget_at(uint64_t bytes, const NcclCostTable& table) const;
 
   NcclCommunicator communicator_;
   ClassPolicy policy_;
   uint64_t digest_;
+  std::string about_;
+  std::vector<System> systems_;
 };
 
 }  // namespace crosstie

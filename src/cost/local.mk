@@ -17,9 +17,10 @@ src_cost_libcost_la_SOURCES = \
 nodist_src_cost_libcost_la_SOURCES = data/nccl.cc data/profiles.cc
 src_cost_libcost_la_CXXFLAGS = $(cost_cxxflags)
 
-# Reads whole topologies, which what decides inside NCCL does not.
+# Reads machines: of what decides inside NCCL those that are built in alone.
 noinst_LTLIBRARIES += src/cost/libsearch.la
 src_cost_libsearch_la_SOURCES = \
+  src/cost/known_systems.cc src/cost/known_systems.h \
   src/cost/nccl/graph_search.cc src/cost/nccl/graph_search.h \
   src/cost/nccl/search.cc src/cost/nccl/search.h \
   src/cost/nccl/system.cc src/cost/nccl/system.h \

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cost/profile.h"
 
+#include <bit>
 #include <cmath>
 
+#include "base/digest.h"
 #include "cost/facts_toml.h"
 
 namespace crosstie {
@@ -85,6 +87,13 @@ Profile Profile::expected() {
     profile.sources[i] = row.source;
   }
   return profile;
+}
+
+uint64_t Profile::digest() const {
+  Digest digest;
+  for (const double value : values.all()) digest.add(std::bit_cast<uint64_t>(value));
+  if (system) digest.add(write_facts(*system));
+  return digest.value();
 }
 
 Result<Profile> read_profile(std::string_view toml) {

@@ -39,6 +39,7 @@ struct Profile {
   std::optional<SystemFacts> system{};             // of a host; none: of no system in particular
 
   static Profile expected();
+  uint64_t digest() const;  // of what predictions follow from
 };
 
 // Fails for another schema, unknown keys and values that cannot be.

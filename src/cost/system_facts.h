@@ -48,6 +48,7 @@ struct SystemFacts {
   Network network = Network::none;
   bool nics_behind_cpu = false;  // GPUs reach their NICs through a host bridge
 
+  bool operator==(const SystemFacts&) const = default;
   bool amd_gpus() const { return gpu_link >= GpuLink::xgmi; }
   bool has_nvlink() const { return gpu_link <= GpuLink::nvlink5; }
 };

@@ -10,7 +10,7 @@ expect() { # WHAT EXPECTED FOUND
   failed=1
 }
 
-unset NCCL_ALGO NCCL_PROTO CROSSTIE_TUNER
+unset NCCL_ALGO NCCL_PROTO CROSSTIE_TUNER CROSSTIE_CLASS_RULES
 "$builddir/tests/nccl/load" "$plugin" 3 || failed=1
 expect "exported symbols" \
   "$(sed -n 's/^ *\(nccl[A-Za-z]*_v[0-9]*\);$/\1/p' "$srcdir/plugin/nccl/plugin.map" | sort | tr '\n' ' ' | sed 's/ $//')" \

@@ -60,6 +60,7 @@ struct NcclJob {
   uint32_t channels = 0;         // of the communicator in the end
   Bandwidth slowest_port{};      // of the NICs in use
   NcclGraphs graphs;
+  bool operator==(const NcclJob&) const = default;
 };
 
 }  // namespace crosstie

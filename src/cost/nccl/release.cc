@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cost/nccl/release.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <set>
 
+#include "base/digest.h"
 #include "base/toml.h"
 
 namespace crosstie {
@@ -253,7 +255,38 @@ std::string note_about(const NcclVersion& asked, const NcclVersion& oldest,
                      to_text(old ? oldest : newest));
 }
 
+constexpr size_t kConstants = sizeof(NcclConstants) / sizeof(double);
+
+std::array<double, kConstants> numbers_of(const NcclConstants& constants) {
+  return std::bit_cast<std::array<double, kConstants>>(constants);
+}
+
+// Constants that no decision reads are not in our data.
+bool has(const NcclRelease& release, const std::array<double, kConstants>& shown) {
+  const auto told = numbers_of({release.latency, release.bandwidth});
+  for (size_t i = 0; i < kConstants; i++)
+    if (told[i] != 0 && std::abs(told[i] - shown[i]) > 1e-9 * told[i]) return false;
+  return true;
+}
+
 }  // namespace
+
+uint64_t NcclConstants::digest() const {
+  Digest digest;
+  for (const double number : numbers_of(*this)) digest.add(std::bit_cast<uint64_t>(number));
+  return digest.value();
+}
+
+std::optional<NcclRelease> release_of(const NcclConstants& shown) {
+  const auto numbers = numbers_of(shown);
+  std::optional<NcclRelease> found;
+  NcclRelease release;
+  for (const EmbeddedToml& file : known_nccl_releases()) {
+    if (!read_nccl_release(file.toml, release)) return std::nullopt;
+    if (has(release, numbers)) found = release;
+  }
+  return found;
+}
 
 Result<NcclVersion> parse_nccl_version(std::string_view text) {
   NcclVersion version{0, 0, UINT32_MAX};

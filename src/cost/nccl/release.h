@@ -3,6 +3,7 @@
 // their sources, and tells what each means.
 #pragma once
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,13 +31,13 @@ inline constexpr size_t kNcclGenerations = 4;
 struct NcclRelease {
   // By algorithm and protocol.
   using Latencies = std::array<std::array<Seconds, kNcclProtocols>, kNcclAlgorithms>;
-  struct {
+  struct LatencyConstants {
     Latencies base{}, nvlink{}, pci{}, network{};
   } latency;
 
   // By generation; on 1 node, 2, more.
   using Limits = std::array<std::array<Bandwidth, 3>, kNcclGenerations>;
-  struct {
+  struct BandwidthConstants {
     Limits ll{};                                             // in all
     Limits ring_ll128{}, tree_ll128{}, tree{}, nvls_tree{};  // of a channel
   } bandwidth;
@@ -121,6 +122,16 @@ struct KnownNcclRelease {
   std::string note;  // one line where the release is older or newer than all that we know
 };
 Result<KnownNcclRelease> find_nccl_release(const NcclVersion& version);
+
+// What NCCL tells a tuner of its model, from interface 5 on. Zeros where it does not.
+struct NcclConstants {
+  NcclRelease::LatencyConstants latency;
+  NcclRelease::BandwidthConstants bandwidth;
+
+  uint64_t digest() const;
+};
+// The newest release that we know all of whose constants are these: each differs in some.
+std::optional<NcclRelease> release_of(const NcclConstants& shown);
 
 // data/nccl, from the oldest release to the newest.
 std::span<const EmbeddedToml> known_nccl_releases();

@@ -4,11 +4,10 @@ check_PROGRAMS += tests/unit/choice.t
 TESTS += tests/unit/choice.t
 tests_unit_choice_t_SOURCES = \
   tests/unit/choice/class_rules_test.cc \
-  tests/unit/choice/nccl_choice_property_test.cc \
-  tests/unit/choice/nccl_choice_test.cc \
+  tests/unit/choice/nccl_agreement_test.cc \
   tests/unit/choice/nccl_decision_test.cc \
   tests/unit/choice/nccl_table_test.cc \
   tests/unit/choice/nccl_world.h
 tests_unit_choice_t_CPPFLAGS = $(unit_cppflags)
-tests_unit_choice_t_LDADD = src/choice/libchoice.la src/base/libbase.la $(unit_libs)
+tests_unit_choice_t_LDADD = $(nccl_choice_libs) $(unit_libs)
 endif

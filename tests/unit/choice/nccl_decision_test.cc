@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 
+#include <limits>
+
 #include "nccl_world.h"
 
 using namespace crosstie;
@@ -10,20 +12,213 @@ using namespace crosstie::test;
 
 namespace {
 
+constexpr uint64_t kMiB = 1 << 20, kLarge = uint64_t{1} << 30;
+constexpr Collective kAll = Collective::all_reduce;
+
 CommunicatorClass of_channels(uint32_t channels) {
-  CommunicatorClass of;
+  CommunicatorClass of = any_class();
   of.policy.channels = channels;
   return of;
 }
 
-constexpr uint64_t kLarge = uint64_t{1} << 30;
+NcclDecision on_h100(const CommunicatorClass& of = any_class()) {
+  return {communicator(4, 8), of, named("dgx-h100")};
+}
 
 uint32_t asked(uint32_t budget, uint64_t bytes, Table table = four_h100_nodes(kLarge)) {
-  const NcclDecision decision(communicator(4, 8), of_channels(budget));
-  return decision.choose(Collective::all_gather, bytes, table.view()).channels;
+  return on_h100(of_channels(budget)).choose(Collective::all_gather, bytes, table.view()).channels;
+}
+
+Choice choose(const NcclDecision& decision, uint64_t bytes, const NcclCostTable& table) {
+  Choice choice = decision.choose(kAll, bytes, table);
+  if (!choice.abstains()) decision.price(kAll, bytes, choice);
+  return choice;
+}
+
+// The fastest by the cost model, of what the table allows.
+NcclPair fastest(const CostModel& cost, Table& table, uint64_t bytes) {
+  std::optional<NcclPair> best;
+  Seconds least{};
+  for (const auto algorithm : {Algorithm::tree, Algorithm::ring, Algorithm::nvls_tree})
+    for (const auto protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+      if (!cost.can_run(kAll, algorithm, protocol)) continue;
+      if (table.view().at(algorithm, protocol) == kNcclIgnored) continue;
+      const Seconds time = cost.predict(kAll, algorithm, protocol, bytes).time();
+      if (!best || time < least) best = {algorithm, protocol}, least = time;
+    }
+  return *best;
 }
 
 }  // namespace
+
+Test(nccl_decision, on_a_named_system_the_fastest_by_the_cost_model_runs) {
+  const NcclDecision decision = on_h100();
+  const CostModel cost(published().values, *facts_of_known("dgx-h100"), {32, 4});
+  for (uint64_t bytes = 8; bytes <= 8 * kLarge; bytes *= 2) {
+    Table table = four_h100_nodes(bytes);
+    const NcclPair pair = fastest(cost, table, bytes);
+    const Choice choice = choose(decision, bytes, table.view());
+    cr_assert(picks(choice, pair.algorithm, pair.protocol), "%zu", bytes);
+    cr_assert(choice.candidates[0].predicted ==
+              cost.predict(kAll, pair.algorithm, pair.protocol, bytes).time());
+  }
+}
+
+Test(nccl_decision, nccls_own_pick_is_told_too) {
+  Table table = four_h100_nodes(kMiB);
+  const Choice choice = choose(on_h100(), kMiB, table.view());
+  cr_assert(choice.count == 2);
+  cr_assert(index_of(table, choice.candidates[1]) == runs_before_2_31(table));
+}
+
+Test(nccl_decision, what_the_table_ignores_gives_way_to_the_next) {
+  const NcclDecision decision = on_h100();
+  Table table = four_h100_nodes(kMiB);
+  std::optional<Candidate> before;
+  for (int left = 7; left > 0; left--) {
+    const Choice choice = choose(decision, kMiB, table.view());
+    cr_assert_not(choice.abstains());
+    const Candidate& pick = choice.candidates[0];
+    if (before) cr_assert(pick.predicted >= before->predicted);
+    before = pick;
+    table.costs[index_of(table, pick)] = kNcclIgnored;
+  }
+  cr_assert(choose(decision, kMiB, table.view()).abstains());
+}
+
+Test(nccl_decision, without_a_name_a_system_is_known_by_the_times_of_nccls_table) {
+  const NcclDecision unnamed(communicator(4, 8), any_class(), published());
+  const NcclDecision by_name = on_h100();
+  int decided = 0;
+  for (uint64_t bytes = 8; bytes <= kLarge; bytes *= 2) {
+    Table table = four_h100_nodes(bytes);
+    const Choice choice = choose(unnamed, bytes, table.view());
+    const Choice expected = choose(by_name, bytes, table.view());
+    if (choice.abstains()) continue;
+    decided++;
+    cr_assert(choice.candidates[0].same(expected.candidates[0]), "%zu", bytes);
+  }
+  cr_assert(decided > 10, "%d", decided);
+}
+
+Test(nccl_decision, a_table_of_no_system_that_is_known_is_left_alone) {
+  const NcclDecision unnamed(communicator(4, 8), any_class(), published());
+  Table table = four_h100_nodes(16 * kMiB);
+  cr_assert_not(choose(unnamed, 16 * kMiB, table.view()).abstains());
+  table.view().at(Algorithm::tree, Protocol::simple) *= 1.001f;
+  cr_assert(choose(unnamed, 16 * kMiB, table.view()).abstains());
+}
+
+// Entries that hold a rank's own CPU say nothing of the system.
+Test(nccl_decision, rings_are_not_read_on_several_nodes_to_know_a_system) {
+  const NcclDecision unnamed(communicator(4, 8), any_class(), published());
+  Table table = four_h100_nodes(16 * kMiB);
+  const Choice before = choose(unnamed, 16 * kMiB, table.view());
+  for (const auto protocol : {Protocol::ll, Protocol::ll128, Protocol::simple})
+    table.view().at(Algorithm::ring, protocol) *= 1.3f;
+  const Choice after = choose(unnamed, 16 * kMiB, table.view());
+  cr_assert(!after.abstains() && after.candidates[0].same(before.candidates[0]));
+  Table rings = four_h100_nodes(16 * kMiB, Collective::all_gather);
+  cr_assert(unnamed.choose(Collective::all_gather, 16 * kMiB, rings.view()).abstains());
+}
+
+Test(nccl_decision, constants_of_no_release_that_is_known_and_unlike_nodes_name_no_system) {
+  Table table = four_h100_nodes(16 * kMiB);
+  NcclCommunicator odd = communicator(4, 8);
+  odd.constants.latency.base[0][0] *= 1.01;
+  NcclCommunicator uneven = communicator(4, 8);
+  uneven.fewest_ranks_per_domain = 7;
+  NcclCommunicator untold;
+  untold.ranks = 32, untold.nodes = 4;
+  for (const NcclCommunicator& of : {odd, uneven, untold})
+    cr_assert(NcclDecision(of, any_class(), published())
+                  .choose(kAll, 16 * kMiB, table.view())
+                  .abstains());
+}
+
+Test(nccl_decision, a_class_without_nvls_gets_none) {
+  const NcclCommunicator node = communicator(1, 8);
+  const NcclModel nccl = nccl_on("dgx-h100", 1, 8);
+  const NcclDecision with(node, any_class(), named("dgx-h100")),
+      without(node, CommunicatorClass{}, named("dgx-h100"));
+  int nvls = 0;
+  for (uint64_t bytes = 8; bytes <= kLarge; bytes *= 2) {
+    Table table = table_of(nccl, kAll, bytes);
+    nvls += picks(choose(with, bytes, table.view()), Algorithm::nvls, Protocol::simple);
+    const Choice choice = choose(without, bytes, table.view());
+    cr_assert(!choice.abstains() && choice.candidates[0].algorithm != Algorithm::nvls);
+  }
+  cr_assert(nvls > 0);
+}
+
+Test(nccl_decision, a_class_that_aims_at_compute_may_have_a_slower_choice_that_spares_it) {
+  CommunicatorClass sparing = any_class();
+  sparing.policy.aim = Aim::compute, sparing.policy.worth = 1;
+  const NcclCommunicator node = communicator(1, 8);
+  const NcclModel nccl = nccl_on("dgx-h100", 1, 8);
+  const NcclDecision plain(node, any_class(), named("dgx-h100"));
+  const NcclDecision spares(node, sparing, named("dgx-h100"));
+  bool differs = false;
+  for (uint64_t bytes = 8; bytes <= kLarge; bytes *= 2) {
+    Table table = table_of(nccl, kAll, bytes);
+    const Candidate fast = choose(plain, bytes, table.view()).candidates[0];
+    const Candidate other = choose(spares, bytes, table.view()).candidates[0];
+    cr_assert(other.predicted <= 2 * fast.predicted);
+    if (other.same(fast)) continue;
+    differs = true;
+    cr_assert(other.algorithm == Algorithm::nvls);
+  }
+  cr_assert(differs);
+}
+
+// Sums of 8-bit floats over more than 8 ranks: 1024 times.
+Test(nccl_decision, a_ring_that_nccl_fences_off_is_not_asked_for) {
+  const uint64_t bytes = 4 * kLarge;
+  const NcclDecision decision(communicator(4, 8), CommunicatorClass{}, named("dgx-a100"));
+  Table table = table_of(nccl_on("dgx-a100", 4, 8), kAll, bytes);
+  cr_assert(picks(choose(decision, bytes, table.view()), Algorithm::ring, Protocol::simple));
+  for (const auto protocol : {Protocol::ll, Protocol::ll128, Protocol::simple})
+    table.view().at(Algorithm::ring, protocol) *= 1024;
+  const Choice choice = choose(decision, bytes, table.view());
+  cr_assert(!choice.abstains() && choice.candidates[0].algorithm == Algorithm::tree);
+}
+
+Test(nccl_decision, an_algorithm_of_a_later_release_that_may_run_is_not_judged) {
+  Table table = four_h100_nodes(kMiB);
+  table.algorithms = 8;
+  cr_assert_not(choose(on_h100(), kMiB, table.view()).abstains());
+  table.costs[7 * 3] = 1e6;
+  cr_assert(choose(on_h100(), kMiB, table.view()).abstains());
+}
+
+Test(nccl_decision, a_broken_table_is_left_alone) {
+  for (const float odd : {std::numeric_limits<float>::quiet_NaN(), 0.0f, -5.0f}) {
+    Table table = four_h100_nodes(kMiB);
+    table.set(Algorithm::tree, Protocol::ll, odd);
+    cr_assert(choose(on_h100(), kMiB, table.view()).abstains());
+  }
+  Table nothing;
+  cr_assert(choose(on_h100(), kMiB, nothing.view()).abstains());
+}
+
+// NCCL itself passes over it where it may not run (tuner interface 2).
+Test(nccl_decision, without_a_table_a_named_system_still_has_a_pick) {
+  const Choice choice = choose(on_h100(), kMiB, {});
+  cr_assert(choice.count == 1);
+  cr_assert(
+      choose(NcclDecision(communicator(4, 8), any_class(), published()), kMiB, {}).abstains());
+}
+
+// 18 hosts of 4 GPUs, with the NICs of all.
+Test(nccl_decision, a_node_of_several_hosts_has_the_nics_of_all) {
+  Table table = table_of(nccl_on("gb200-nvl72", 2, 72), kAll, kLarge);
+  const NcclDecision unnamed(communicator(2, 72), any_class(), published());
+  const NcclDecision by_name(communicator(2, 72), any_class(), named("gb200-nvl72"));
+  const Choice choice = choose(unnamed, kLarge, table.view());
+  cr_assert(!choice.abstains());
+  cr_assert(choice.candidates[0].predicted ==
+            choose(by_name, kLarge, table.view()).candidates[0].predicted);
+}
 
 Test(nccl_decision, without_a_budget_channels_are_nccls) { cr_assert(asked(0, kLarge) == 0); }
 
@@ -41,13 +236,35 @@ Test(nccl_decision, where_collnet_may_run_its_channels_are_left_alone) {
 }
 
 Test(nccl_decision, without_a_table_channels_are_left_alone) {
-  const NcclDecision decision(communicator(4, 8), of_channels(8));
-  cr_assert(decision.choose(Collective::all_reduce, kLarge, {}).channels == 0);
+  cr_assert(choose(on_h100(of_channels(8)), kLarge, {}).channels == 0);
 }
 
-Test(nccl_decision, the_digest_covers_the_class) {
-  const NcclDecision one(communicator(4, 8), of_channels(8)),
-      other(communicator(4, 8), of_channels(9));
-  cr_assert(one.digest() != other.digest());
-  cr_assert(one.digest() == NcclDecision(communicator(4, 8), of_channels(8)).digest());
+Test(nccl_decision, the_digest_covers_the_class_the_profile_and_nccls_constants) {
+  const auto digest = [](const NcclCommunicator& of, uint32_t channels, const Profile& profile) {
+    return NcclDecision(of, of_channels(channels), profile).digest();
+  };
+  const NcclCommunicator base = communicator(4, 8);
+  NcclCommunicator other = base;
+  other.constants.latency.network[1][2] += microseconds(1);
+  Profile fitted = named("dgx-h100");
+  fitted.values[Parameter::ll_step] *= 1.1;
+  const uint64_t first = digest(base, 8, named("dgx-h100"));
+  cr_assert(first == digest(base, 8, named("dgx-h100")));
+  cr_assert(first != digest(base, 9, named("dgx-h100")));
+  cr_assert(first != digest(base, 8, named("dgx-a100")));
+  cr_assert(first != digest(base, 8, fitted));
+  cr_assert(first != digest(other, 8, named("dgx-h100")));
+}
+
+Test(nccl_decision, the_digest_of_a_question_covers_everything_that_was_read) {
+  const NcclDecision decision = on_h100();
+  Table table = four_h100_nodes(kMiB);
+  const uint64_t digest = decision.digest_of(kAll, kMiB, table.view());
+  cr_assert(decision.digest_of(kAll, kMiB + 1, table.view()) != digest);
+  cr_assert(decision.digest_of(Collective::reduce, kMiB, table.view()) != digest);
+  for (int i = 0; i < table.size(); i++) {
+    Table changed = table;
+    changed.costs[i] += 1;
+    cr_assert(decision.digest_of(kAll, kMiB, changed.view()) != digest);
+  }
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 plugin_cppflags = -I$(srcdir)/plugin
-plugin_libs = plugin/nccl/libplugin.la src/choice/libchoice.la src/base/libbase.la
+plugin_libs = plugin/nccl/libplugin.la $(nccl_choice_libs)
 if HAVE_CRITERION
 check_PROGRAMS += tests/unit/nccl.t
 TESTS += tests/unit/nccl.t
