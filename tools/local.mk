@@ -7,6 +7,7 @@ tools_libcommand_la_SOURCES = \
   tools/config.cc \
   tools/explain.cc \
   tools/output.cc \
+  tools/system.cc tools/system.h \
   tools/this_host.cc tools/this_host.h \
   tools/topo.cc tools/topo.h \
   tools/topo_check.cc \

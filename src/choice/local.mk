@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += src/choice/libchoice.la
 src_choice_libchoice_la_SOURCES = \
   src/choice/choice.h \
   src/choice/choose.cc src/choice/choose.h \
+  src/choice/class_choice.cc src/choice/class_choice.h \
   src/choice/class_rules.cc src/choice/class_rules.h \
   src/choice/nccl_choice.cc src/choice/nccl_choice.h \
   src/choice/nccl_decision.cc src/choice/nccl_decision.h \

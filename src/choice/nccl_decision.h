@@ -29,7 +29,7 @@ class NcclDecision {
   uint32_t budget_at(uint64_t bytes, const NcclCostTable& table) const;
 
   NcclCommunicator communicator_;
-  ClassPolicy policy_;
+  CommunicatorClass class_;
   uint64_t digest_;
 };
 
