@@ -8,6 +8,7 @@
 #include "choice/decision.h"
 #include "cost/profile.h"
 #include "cost/system.h"
+#include "system.h"
 #include "topo.h"
 #include "topology/format/file.h"
 
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 struct ExplainOptions {
   std::string collective, system, bytes = "1K:1G", nccl = "2.28.9", profile, output = "-";
   std::string executor = "nccl";
-  uint32_t nodes = 1, gpus_per_node = 0;
+  uint32_t nodes = 0, gpus_per_node = 0;
   bool json = false, all = false;
 };
 
@@ -28,19 +29,6 @@ struct Crossover {
   uint64_t bytes;
   Considered from, to;
 };
-
-// "all_reduce", as also nccl-tests and people write it: AllReduce, all-reduce, allreduce.
-std::optional<Collective> collective_of(std::string_view text) {
-  const auto letters = [](std::string_view of) {
-    std::string out;
-    for (const char c : of)
-      if (c != '_' && c != '-') out += static_cast<char>(std::tolower(c));
-    return out;
-  };
-  for (size_t i = 0; i < Names<Collective>::all.size(); i++)
-    if (letters(Names<Collective>::all[i]) == letters(text)) return static_cast<Collective>(i);
-  return std::nullopt;
-}
 
 // "8,1K,4M" or "1K:1G", by factors of 2.
 Result<std::vector<uint64_t>> sizes_of(std::string_view text) {
@@ -188,20 +176,20 @@ Result<std::string> explain(const ExplainOptions& options, const Session& sessio
   const auto release = find_nccl_release(*version);
   if (!release) return pass(release, "--nccl");
   if (!release->note.empty()) session.log.warn("{}", release->note);
-  const auto topology = look_at_any_size({options.system}, session);
-  if (!topology) return pass(topology);
-  const Host& host = topology->hosts[0];
-  for (const Host& other : topology->hosts)
-    if (!same_kind(*host.machine, *other.machine))
-      return fail(Code::invalid, "{}: {} and {} are not of one kind", options.system, host.name,
-                  other.name);
-  const auto job = model_job(host.machine, options.nodes, options.gpus_per_node, release->release);
+  const auto system = read_system(options.system, session);
+  if (!system) return pass(system);
+  const auto hosts = hosts_of_job(*system, options.nodes);
+  if (!hosts) return pass(hosts);
+  const auto job = model_job(system->kind, *hosts, options.gpus_per_node, release->release);
   if (!job) return pass(job);
   if (job->job.ranks < 2) return fail(Code::invalid, "one GPU alone has nothing to communicate");
   const CostModel cost(profile->values, job->facts, job->job);
   const NcclModel nccl(release->release, job->nccl);
-  const Decider decider(cost, nccl, job->facts, job->job, *word<Executor>(options.executor));
-  const Collective collective = *collective_of(options.collective);
+  const CommunicatorShape shape{job->job.ranks, job->job.nodes, job->nccl.fewest_ranks_per_node,
+                                job->nccl.most_ranks_per_node};
+  const CommunicatorClass of = ClassRules::built_in().of(TrafficClass::unknown, shape);
+  const Decider decider({cost, nccl, job->facts, job->job, *word<Executor>(options.executor), of});
+  const Collective collective = *spelled<Collective>(options.collective);
   std::vector<Decision> decisions;
   std::vector<Crossover> crossovers;
   for (const uint64_t size : *sizes) {
@@ -228,9 +216,9 @@ int run(const ExplainOptions& options, const Session& session) {
 CLI::Validator is_a_collective() {
   return CLI::Validator(
       [](std::string& text) {
-        return collective_of(text) ? std::string()
-                                   : fmt::format("'{}' is none of {}", text,
-                                                 fmt::join(Names<Collective>::all, ", "));
+        return spelled<Collective>(text) ? std::string()
+                                         : fmt::format("'{}' is none of {}", text,
+                                                       fmt::join(Names<Collective>::all, ", "));
       },
       "COLLECTIVE");
 }
@@ -248,12 +236,9 @@ void add_explain(CLI::App& app, Session& session) {
   explain->add_option("collective", options->collective, "all_reduce, all_gather, …")
       ->required()
       ->check(is_a_collective());
-  explain->add_option("--system", options->system, "A machine known by name, or a topology file")
-      ->required()
-      ->check(is_an_input());
-  explain->add_option("--nodes", options->nodes, "Hosts")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  add_system(*explain, options->system)->required();
+  explain->add_option("--nodes", options->nodes, "Hosts; all of a cluster, else one")
+      ->check(CLI::Range(1, 1 << 20));
   explain->add_option("--gpus-per-node", options->gpus_per_node, "GPUs in use of each host; all");
   explain->add_option("--bytes", options->bytes, "Sizes: a list, or a range by factors of 2")
       ->check(names_something())

@@ -7,13 +7,15 @@ tools_libcommand_la_SOURCES = \
   tools/config.cc \
   tools/explain.cc \
   tools/output.cc \
+  tools/system.cc tools/system.h \
   tools/this_host.cc tools/this_host.h \
   tools/topo.cc tools/topo.h \
   tools/topo_check.cc \
   tools/topo_diff.cc \
   tools/topo_make_xml.cc
 tools_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
-tool_libs = tools/libcommand.la src/choice/libdecision.la src/cost/libsearch.la src/cost/libcost.la \
+tool_libs = tools/libcommand.la src/choice/libdecision.la src/choice/libncclchoice.la \
+  src/cost/libsearch.la src/cost/libcost.la \
   src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la \
   $(picture_libs) $(topology_libs)
 

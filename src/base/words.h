@@ -79,6 +79,24 @@ constexpr std::optional<Word> word(std::string_view text) {
   return std::nullopt;
 }
 
+// As people and other tools spell it too: "AllReduce", "all-reduce" and "ALLREDUCE" for all_reduce.
+template <class Word>
+constexpr std::optional<Word> spelled(std::string_view text) {
+  const auto separates = [](char c) { return c == '_' || c == '-' || c == ' '; };
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto same = [&](std::string_view a, std::string_view b) {
+    for (size_t i = 0, j = 0;; i++, j++) {
+      while (i < a.size() && separates(a[i])) i++;
+      while (j < b.size() && separates(b[j])) j++;
+      if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
+      if (lower(a[i]) != lower(b[j])) return false;
+    }
+  };
+  for (size_t i = 0; i < Names<Word>::all.size(); i++)
+    if (same(Names<Word>::all[i], text)) return static_cast<Word>(i);
+  return std::nullopt;
+}
+
 constexpr size_t size_of(DataType type) { return type == DataType::f32 ? 4 : 8; }
 
 }  // namespace crosstie

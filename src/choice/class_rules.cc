@@ -160,12 +160,18 @@ Result<ClassRules> ClassRules::with(std::string_view toml, std::string_view sour
 
 CommunicatorClass ClassRules::classify(std::string_view name,
                                        const CommunicatorShape& shape) const {
-  CommunicatorClass out;
   const auto rule =
       std::ranges::find_if(rules_, [&](const Rule& r) { return r.fits(name, shape); });
-  if (rule != rules_.end()) out.traffic = rule->traffic;
-  out.reason = rule != rules_.end() ? rule->where : "no rule";
-  out.policy = policies_[static_cast<size_t>(out.traffic)];
+  const bool found = rule != rules_.end();
+  CommunicatorClass out = of(found ? rule->traffic : TrafficClass::unknown, shape);
+  out.reason = found ? rule->where : "no rule";
+  return out;
+}
+
+CommunicatorClass ClassRules::of(TrafficClass traffic, const CommunicatorShape& shape) const {
+  CommunicatorClass out;
+  out.traffic = traffic;
+  out.policy = policies_[static_cast<size_t>(traffic)];
   const uint32_t least = out.policy.nvls_from_ranks;
   out.nvls = least > 0 && shape.fewest_ranks_per_node >= least;
   return out;

@@ -57,6 +57,8 @@ class ClassRules {
   Result<ClassRules> with(std::string_view toml, std::string_view source) const;
 
   CommunicatorClass classify(std::string_view name, const CommunicatorShape& shape) const;
+  // Where the class is known: what follows from it.
+  CommunicatorClass of(TrafficClass traffic, const CommunicatorShape& shape) const;
 
  private:
   friend class ClassRulesReader;

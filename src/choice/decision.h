@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "choice/class_choice.h"
 #include "cost/bound.h"
 #include "cost/model.h"
 #include "cost/nccl/model.h"
@@ -43,31 +44,34 @@ struct Decision {
   const Considered& chosen() const { return candidates[choice]; }
 };
 
-// Where our model sees less than a hundredth between NCCL's pick and the best, NCCL's stands. Much
-// smaller than the model's error: what candidates share they are wrong in alike. On the published
-// sweeps a margin of a sixteenth more than doubles the mean regret.
-inline constexpr double kNoBetter = 1.0 / 100;
+// What a decision reads beside collective and bytes. The models must outlive it.
+struct DecisionFacts {
+  const CostModel& cost;
+  const NcclModel& nccl;
+  SystemFacts system;
+  CostJob job;
+  Executor executor = Executor::nccl;
+  CommunicatorClass communicator_class{};
+};
 
 class Decider {
  public:
-  // The models must outlive it.
-  Decider(const CostModel& cost, const NcclModel& nccl, const SystemFacts& facts,
-          const CostJob& job, Executor executor);
+  explicit Decider(const DecisionFacts& facts) : facts_(facts) {}
 
   // None where the executor has nothing for the collective.
   std::optional<Decision> decide(Collective collective, uint64_t bytes) const;
 
  private:
   Considered consider(const NcclCall& call, Algorithm algorithm, Protocol protocol) const;
+  std::string_view why_not_here(const NcclCall& call, const Considered& one) const;
+  std::optional<Considered> pick_of_nccl(const NcclCall& call, const Decision& decision) const;
   void consider_all(const NcclCall& call, Decision& decision) const;
+  uint32_t channels_asked(uint64_t bytes) const;
   void choose(Decision& decision) const;
+  std::string against_nccl(const Decision& decision) const;
   std::string reason(const Decision& decision) const;
 
-  const CostModel& cost_;
-  const NcclModel& nccl_;
-  SystemFacts facts_;
-  CostJob job_;
-  Executor executor_;
+  DecisionFacts facts_;
 };
 
 }  // namespace crosstie

@@ -10,11 +10,11 @@ src_choice_libchoice_la_CXXFLAGS = $(choice_cxxflags)
 # What is chosen inside NCCL.
 noinst_LTLIBRARIES += src/choice/libncclchoice.la
 src_choice_libncclchoice_la_SOURCES = \
+  src/choice/class_choice.cc src/choice/class_choice.h \
   src/choice/class_rules.cc src/choice/class_rules.h \
   src/choice/nccl_decision.cc src/choice/nccl_decision.h \
   src/choice/nccl_ranking.cc src/choice/nccl_ranking.h \
-  src/choice/nccl_table.cc src/choice/nccl_table.h \
-  src/choice/preference.cc src/choice/preference.h
+  src/choice/nccl_table.cc src/choice/nccl_table.h
 nodist_src_choice_libncclchoice_la_SOURCES = data/classes.cc
 src_choice_libncclchoice_la_CXXFLAGS = $(choice_cxxflags)
 nccl_choice_libs = src/choice/libncclchoice.la src/cost/libsearch.la src/cost/libcost.la \

@@ -68,7 +68,7 @@ class NcclDecision {
   uint32_t budget_at(uint64_t bytes, const NcclCostTable& table) const;
 
   NcclCommunicator communicator_;
-  ClassPolicy policy_;
+  CommunicatorClass class_;
   uint64_t digest_;
   std::string about_;
   std::vector<System> systems_;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "choice/preference.h"
+#include "choice/class_choice.h"
 #include "cost/nccl/release.h"
 
 namespace crosstie {
@@ -43,7 +43,8 @@ std::vector<Wanted> candidates(const CostModel& cost, const CommunicatorClass& o
   for (size_t a = 0; a < kNcclAlgorithms; a++)
     for (size_t p = 0; p < kNcclProtocols; p++) {
       const NcclPair pair{static_cast<Algorithm>(a), static_cast<Protocol>(p)};
-      if (allows(of, pair.algorithm) && cost.can_run(collective, pair.algorithm, pair.protocol))
+      if (why_not(of, pair.algorithm).empty() &&
+          cost.can_run(collective, pair.algorithm, pair.protocol))
         all.push_back({pair, cost.predict(collective, pair.algorithm, pair.protocol, bytes)});
     }
   return all;

@@ -150,11 +150,6 @@ std::optional<Regret> regret_of(const std::vector<const Measured*>& group,
     }
   const auto [own_algorithm, own_protocol] = as_run(any);
   const Arm* own = arm_of(arms, own_algorithm, own_protocol);
-  // As a decision is made (choice/decision.h): NCCL's own pick unless another is clearly faster.
-  const Seconds own_time =
-      model.predict(any.collective, own_algorithm, own_protocol, any.bytes).time();
-  if (own && own_time <= least * (1 + kNoBetter))
-    pick = own, picked = fmt::format("{}/{}", name(own_algorithm), name(own_protocol));
   if (!pick || arms.size() < 2) return std::nullopt;
   const Regret regret{pick->time / arms.front().time - 1,
                       own ? own->time / arms.front().time - 1 : NAN};

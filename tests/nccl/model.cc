@@ -21,20 +21,6 @@
 namespace crosstie {
 namespace {
 
-// NCCL's name, in our words: "NVLSTree", "NVLS_TREE", "ReduceScatter".
-template <class Word>
-std::optional<Word> word_of_nccl(const std::string& name) {
-  const auto plain = [](std::string_view text) {
-    std::string letters;
-    for (const char c : text)
-      if (c != '_' && c != ' ') letters += static_cast<char>(std::tolower(c));
-    return letters;
-  };
-  for (size_t i = 0; i < Names<Word>::all.size(); i++)
-    if (plain(Names<Word>::all[i]) == plain(name)) return static_cast<Word>(i);
-  return std::nullopt;
-}
-
 std::string text_of(const NcclGraph& graph) {
   return fmt::format(
       "Pattern {}, crossNic {}, nChannels {}, bw {:.6f}/{:.6f}, type {}/{}, "
@@ -86,14 +72,14 @@ class Comparison {
 
   void run(const std::smatch& told) {
     told_runs_++;
-    const auto collective = word_of_nccl<Collective>(told[1]);
+    const auto collective = spelled<Collective>(told[1]);
     if (!collective) return;
     const bool shared_out =
         *collective == Collective::all_gather || *collective == Collective::reduce_scatter;
     const uint64_t bytes = std::stoull(told[2]) * (shared_out ? model_.job().ranks : 1);
     const auto pick = model_.pick({*collective, bytes});
-    const auto algorithm = word_of_nccl<Algorithm>(told[3]);
-    const auto protocol = word_of_nccl<Protocol>(told[4]);
+    const auto algorithm = spelled<Algorithm>(told[3]);
+    const auto protocol = spelled<Protocol>(told[4]);
     const auto text = [&](auto a, auto p, uint32_t channels) {
       return fmt::format("{} {}: {}/{} {}", name(*collective), bytes, name(a), name(p), channels);
     };
@@ -108,11 +94,11 @@ class Comparison {
   void algorithms(const std::string& header) {
     columns_.clear();
     for (std::sregex_iterator i(header.begin(), header.end(), word_), end; i != end; ++i)
-      if (const auto algorithm = word_of_nccl<Algorithm>(i->str())) columns_.push_back(*algorithm);
+      if (const auto algorithm = spelled<Algorithm>(i->str())) columns_.push_back(*algorithm);
   }
 
   void costs(const std::smatch& told) {
-    const auto collective = word_of_nccl<Collective>(told[1]);
+    const auto collective = spelled<Collective>(told[1]);
     const std::string cells = told[2];
     size_t column = 0;
     for (std::sregex_iterator i(cells.begin(), cells.end(), cell_), end; i != end; ++i, ++column)

@@ -3,6 +3,7 @@ if HAVE_CRITERION
 check_PROGRAMS += tests/unit/choice.t
 TESTS += tests/unit/choice.t
 tests_unit_choice_t_SOURCES = \
+  tests/unit/choice/class_choice_test.cc \
   tests/unit/choice/class_rules_test.cc \
   tests/unit/choice/nccl_agreement_test.cc \
   tests/unit/choice/nccl_decision_test.cc \

@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choice/preference.h"
+// Compiled without contraction of floating-point expressions (local.mk): every build gives the
+// same answer.
+#include "choice/class_choice.h"
+
+#include <algorithm>
 
 namespace crosstie {
 namespace {
+
+// NCCL drops a channel while it would get fewer bytes than its threads times a threshold (2.28.9,
+// src/enqueue.cc). These are the most of both: 640 threads (device.h), 64 for Simple (comm.h), 8
+// times the ranks for LL on a ring (graph/tuning.cc).
+uint64_t most_bytes_of_a_channel(uint32_t ranks) {
+  return 640 * std::max<uint64_t>(64, uint64_t{8} * ranks);
+}
 
 Seconds of_bytes(const Prediction& prediction) {
   Seconds sum{};
@@ -28,11 +39,23 @@ Seconds missed(Aim aim, Algorithm algorithm, const Prediction& prediction) {
 
 }  // namespace
 
+std::string_view why_not(const CommunicatorClass& of, Algorithm algorithm) {
+  const bool multicast = algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
+  if (!multicast || of.nvls) return "";
+  return of.policy.nvls_from_ranks == 0 ? "no NVLS for this class"
+                                        : "too few ranks a node for NVLS in this class";
+}
+
 Preference preference(const ClassPolicy& policy, Algorithm algorithm, const Prediction& prediction,
                       Seconds least) {
   const Seconds time = prediction.time();
   if (time > least * (1 + policy.worth)) return {true, Seconds(0), time};
   return {false, missed(policy.aim, algorithm, prediction), time};
+}
+
+uint32_t channels_to_ask(const CommunicatorClass& of, uint32_t ranks, uint64_t bytes) {
+  const uint32_t budget = of.policy.channels;
+  return budget > 0 && bytes / budget >= most_bytes_of_a_channel(ranks) ? budget : 0;
 }
 
 }  // namespace crosstie
