@@ -45,4 +45,5 @@ AC_DEFUN([CROSSTIE_SUMMARY], [
     stock NCCL tests  $have_nccl
     criterion tests   $have_criterion
     graphviz          $have_graphviz
+    cairo             $have_cairo
 "])])

@@ -19,6 +19,7 @@
 #include "topology/format/drawing.h"
 #include "topology/format/formats.h"
 #include "topology/path.h"
+#include "topology/variation.h"
 
 namespace crosstie::tools {
 namespace {
@@ -59,22 +60,39 @@ struct TopoOptions {
   bool json = false;
 };
 
+// A file may have a colon in its name.
+Varied parts_of(const std::string& input) {
+  std::error_code none;
+  return std::filesystem::exists(input, none) ? Varied{input, {}} : split_variation(input);
+}
+
 // A file named like a known machine needs its folder: what a name means should not depend on what
 // lies around.
 bool names_a_file(const std::string& input) {
-  const std::filesystem::path path(input);
-  if (input.find('/') != std::string::npos || path.extension() == ".xml" ||
-      path.extension() == ".toml" || path.extension() == ".json")
+  const std::string_view name = parts_of(input).name;
+  const std::filesystem::path path(name);
+  if (name.find('/') != name.npos || path.extension() == ".xml" || path.extension() == ".toml" ||
+      path.extension() == ".json")
     return true;
-  const auto wish = parse_wish(input);
+  const auto wish = parse_wish(name);
   std::error_code none;
   return !(wish && is_known_machine(wish->machine)) && std::filesystem::exists(path, none);
 }
 
-bool is_made_up(const std::string& input) { return input != kStandard && !names_a_file(input); }
+bool is_made_up(const std::string& input) {
+  return parts_of(input).name != kStandard && !names_a_file(input);
+}
 
 Result<Topology> look_at(const std::string& input) {
-  return is_made_up(input) ? read_synthetic(input) : read_topology_file(readable(input));
+  const auto [name, changes] = parts_of(input);
+  auto topology =
+      is_made_up(input) ? read_synthetic(name) : read_topology_file(readable(std::string(name)));
+  if (!topology || changes.empty()) return topology;
+  const auto variation = parse_variation(changes);
+  if (!variation) return pass(variation, name);
+  auto varied = vary(*topology, *variation);
+  if (!varied) return pass(varied, name);
+  return varied;
 }
 
 // Files may tell of one host twice, and it becomes one. Hosts of a known machine are made up: of
@@ -196,8 +214,12 @@ CLI::Validator names_something() {
 CLI::Validator is_an_input() {
   const auto check = [](const std::string& text) {
     if (text.empty()) return std::string("names nothing");
+    const auto [name, changes] = parts_of(text);
+    if (!changes.empty())
+      if (const auto variation = parse_variation(changes); !variation)
+        return fmt::format("{}: {}", name, variation.error().text);
     if (!is_made_up(text)) return std::string();
-    const auto wish = parse_wish(text);
+    const auto wish = parse_wish(name);
     return wish ? std::string() : wish.error().text;
   };
   return CLI::Validator(check, "", "");

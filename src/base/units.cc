@@ -17,11 +17,11 @@ constexpr std::array<Unit, 6> kDurations = {
 // Ten years: a deadline so far ahead still fits the clock's 64 bits of nanoseconds.
 constexpr double kLongest = 87600 * 3600e9;
 
-// The exponent of 1024 of a size's suffix, or -1.
+// The exponent of 1024 of a size's suffix, or -1. KB is neither 1000 nor 1024 for sure.
 int size_power(std::string_view suffix) {
   constexpr std::string_view kLetters = "KMGT";
   if (suffix.empty()) return 0;
-  if (suffix.size() > 1) return -1;
+  if (suffix.size() > 1 && suffix.substr(1) != "iB") return -1;
   const size_t at = kLetters.find(static_cast<char>(suffix[0] & ~0x20));
   return at == std::string_view::npos ? -1 : static_cast<int>(at) + 1;
 }

@@ -23,7 +23,8 @@ constexpr Bandwidth gigabytes(double rate) { return {rate * 1e9}; }
 using Seconds = std::chrono::duration<double>;
 constexpr Seconds microseconds(double us) { return Seconds(us * 1e-6); }
 
-// "64M": a whole number and an optional K, M, G or T (powers of 1024), as nccl-tests takes it.
+// "64M": a whole number and an optional K, M, G or T (powers of 1024), as nccl-tests takes it;
+// "64MiB" too.
 Result<uint64_t> parse_bytes(std::string_view text);
 // "30s", "500ms", "2.5m", "250us"; a bare number is seconds.
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text);

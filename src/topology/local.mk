@@ -63,6 +63,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/replay.cc src/topology/replay.h \
   src/topology/topology.h \
   src/topology/validate.cc \
+  src/topology/variation.cc src/topology/variation.h \
   src/topology/xml.cc src/topology/xml.h
 nodist_src_topology_libtopology_la_SOURCES = data/machines.cc
 src_topology_libtopology_la_CPPFLAGS = \

@@ -10,12 +10,13 @@ using namespace crosstie;
 Test(units, sizes_are_read_with_and_without_a_suffix) {
   cr_assert(*parse_bytes("8") == 8);
   cr_assert(*parse_bytes("64M") == 64u << 20);
+  cr_assert(*parse_bytes("64MiB") == 64u << 20);
   cr_assert(*parse_bytes("1g") == 1u << 30);
 }
 
 Test(units, what_is_no_size_is_refused) {
   for (const char* text :
-       {"", "M", "-1", "1.5M", "8 M", "8MB", "99999999999999999999", "17179869184G"})
+       {"", "M", "-1", "1.5M", "8 M", "8MB", "8Mib", "8iB", "99999999999999999999", "17179869184G"})
     cr_assert_not(parse_bytes(text).has_value(), "%s", text);
 }
 

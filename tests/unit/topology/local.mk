@@ -37,6 +37,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/shape_test.cc \
   tests/unit/topology/sysfs_test.cc \
   tests/unit/topology/validate_test.cc \
+  tests/unit/topology/variation_test.cc \
   tests/unit/topology/verbs_test.cc
 tests_unit_topology_t_CPPFLAGS = $(unit_cppflags) $(IBVERBS_CFLAGS)
 tests_unit_topology_t_LDADD = $(picture_libs) $(topology_libs) src/topology/libshape.la $(unit_libs)
