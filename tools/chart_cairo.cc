@@ -12,8 +12,9 @@ namespace {
 
 // Of the picture and within it, in pixels.
 constexpr double kWidth = 1200, kHeight = 720;
-constexpr double kLeft = 86, kRight = 250, kTop = 104, kBottom = 64;
-constexpr double kText = 13, kTitle = 18, kLegendRow = 22, kLegendSample = 34;
+constexpr double kLeft = 86, kRight = 264, kTop = 114, kBottom = 64;
+constexpr double kText = 13, kSmall = 12, kTitle = 18, kLegendRow = 22, kLegendSample = 34,
+                 kRing = 4.5;
 constexpr Colour kInk{0.13, 0.13, 0.15}, kFaint{0.86, 0.87, 0.89}, kFainter{0.94, 0.945, 0.95};
 constexpr double kBand = 22;  // in which the texts of bands stand, above the chart
 
@@ -47,14 +48,17 @@ class Pen {
     for (const Chart::Band& band : chart_.bands) draw_band(band);
     draw_axes();
     cairo_save(to());
-    cairo_rectangle(to(), kLeft, kTop, right() - kLeft, bottom() - kTop);
+    // Rings at either end stay whole.
+    cairo_rectangle(to(), kLeft - kRing - 1, kTop, right() - kLeft + 2 * kRing + 2,
+                    bottom() - kTop);
     cairo_clip(to());
     for (const Chart::Line& line : chart_.lines) draw_line(line);
     cairo_restore(to());
     for (const Chart::Band& band : chart_.bands) name_band(band);
+    name_crossings();
     draw_legend();
-    write(kTitle, chart_.title, kLeft, 30, 0);
-    write(kText, chart_.subtitle, kLeft, 53, 0);
+    write(kTitle, chart_.title, kLeft, 28, 0);
+    write(kText, chart_.subtitle, kLeft, 50, 0);
     return cairo_status(to());
   }
 
@@ -119,17 +123,32 @@ class Pen {
                     bottom() - kTop + kBand);
     cairo_fill(to());
   }
-  // What has no room is left to the legend and the text form.
+  // Upright where there is room; what has none at all is left to the text form.
   void name_band(const Chart::Band& band) const {
-    const double from = x(band.from), to_x = x(band.to), middle = (from + to_x) / 2;
-    if (width_of(kText - 1, band.text) < to_x - from - 6)
-      write(kText - 1, band.text, middle, kTop - 7, 0.5);
-    if (band.begin.empty()) return;
-    cairo_set_dash(to(), kCrossing, 2, 0);
-    rule(from, kTop - kBand, from, bottom(), kInk, 1);
-    cairo_set_dash(to(), nullptr, 0, 0);
-    if (width_of(kText - 1, band.begin) < to_x - from)
-      write(kText - 1, band.begin, from, kTop - kBand - 4, 0.5);
+    const double from = x(band.from), until = x(band.to), middle = (from + until) / 2;
+    const double length = width_of(kSmall, band.text);
+    if (length < until - from - 6) return write(kSmall, band.text, middle, kTop - 7, 0.5);
+    if (until - from < kSmall + 3) return;
+    cairo_save(to());
+    cairo_translate(to(), middle + kSmall / 3, kTop + 8);
+    cairo_rotate(to(), -M_PI / 2);
+    write(kSmall, band.text, 0, 0, 1);
+    cairo_restore(to());
+  }
+  // Their texts on two rows, so that one does not cover the next.
+  void name_crossings() const {
+    double end = 0;
+    bool raised = false;
+    for (const Chart::Band& band : chart_.bands) {
+      if (band.begin.empty()) continue;
+      const double at = x(band.from), half = width_of(kSmall, band.begin) / 2;
+      cairo_set_dash(to(), kCrossing, 2, 0);
+      rule(at, kTop - kBand, at, bottom(), kInk, 1);
+      cairo_set_dash(to(), nullptr, 0, 0);
+      raised = at - half < end + 4 && !raised;
+      write(kSmall, band.begin, at, kTop - kBand - (raised ? 18 : 4), 0.5);
+      end = at + half;
+    }
   }
 
   void draw_line(const Chart::Line& line) const {
@@ -160,7 +179,7 @@ class Pen {
   }
   void ring(double at_x, double at_y) const {
     cairo_new_sub_path(to());
-    cairo_arc(to(), at_x, at_y, 4.5, 0, 2 * M_PI);
+    cairo_arc(to(), at_x, at_y, kRing, 0, 2 * M_PI);
     cairo_stroke(to());
   }
 

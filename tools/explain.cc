@@ -114,8 +114,7 @@ Status decide_all(const Decider& decider, const std::vector<uint64_t>& sizes, Ex
   for (const uint64_t size : sizes_of_curve(sizes)) {
     const auto decision = decider.decide(to.collective, size);
     if (!decision)
-      return fail(Code::invalid, "this executor has nothing for {} on such a job",
-                  name(to.collective));
+      return fail(Code::invalid, "has nothing for {} on such a job", name(to.collective));
     if (!to.curve.empty() && !to.curve.back().chosen().same(decision->chosen()))
       to.crossovers.push_back(
           crossover_between(decider, to.collective, to.curve.back(), *decision));
@@ -159,8 +158,13 @@ Result<Explanation> explain(const ExplainOptions& options, const Session& sessio
   const CostModel cost(profile->values, job->facts, job->job);
   const NcclModel nccl(*release, job->nccl);
   const Decider decider({cost, nccl, job->facts, job->job, *word<Executor>(options.executor), of});
-  Explanation out{*spelled<Collective>(options.collective), system->name, options.nccl,
-                  *hosts_of_job(*system, options.nodes),    job->job,     of};
+  Explanation out{*spelled<Collective>(options.collective),
+                  system->name,
+                  options.nccl,
+                  *hosts_of_job(*system, options.nodes),
+                  job->job,
+                  job->facts,
+                  of};
   if (const Status decided = decide_all(decider, *sizes, out); !decided)
     return pass(decided, fmt::format("--executor {}", options.executor));
   return out;

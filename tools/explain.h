@@ -20,6 +20,7 @@ struct Explanation {
   std::string system, nccl;  // as it was asked for; the release
   uint32_t hosts = 0;
   CostJob job{};
+  SystemFacts facts{};
   CommunicatorClass communicator_class{};
   std::vector<Decision> decisions{};  // of the sizes that were asked for
   std::vector<Decision> curve{};      // of many sizes from the least of them to the largest

@@ -56,7 +56,7 @@ Chart::Line line_of(const Explanation& of, const Pair& pair) {
   line.colour = colour_of(pair.first, runs ? 1 : 0.3);
   line.width = runs ? 1.8 : 1;
   line.dashes = dashes_of(pair.second);
-  if (!runs) line.name += " (cannot run)";
+  if (!runs) line.name += ": no";
   return line;
 }
 
@@ -76,11 +76,16 @@ void add_candidates(const Explanation& of, Chart& chart) {
   std::ranges::move(lines, std::back_inserter(chart.lines));
 }
 
-void add_bound(const Explanation& of, Chart& chart) {
-  Chart::Line line{"bound of the links", {0.13, 0.13, 0.15}, 1.5};
+// in_network: where NVSwitches add up.
+void add_bound(const Explanation& of, bool in_network, Chart& chart) {
+  Chart::Line line{
+      in_network ? "bound where switches add" : "bound of the links", {0.13, 0.13, 0.15}, 1.5};
+  if (in_network) line.dashes = {1, 3};
   line.shades_beneath = true;
-  for (const Decision& decision : of.curve)
-    line.points.push_back({double(decision.bytes), us(decision.bound.time)});
+  for (const Decision& decision : of.curve) {
+    const Bound bound = bound_of(of.collective, of.facts, of.job, decision.bytes, in_network);
+    line.points.push_back({double(decision.bytes), us(bound.time)});
+  }
   chart.lines.push_back(std::move(line));
 }
 
@@ -179,7 +184,8 @@ Result<std::string> explanation_plot(const Explanation& of, Picture picture) {
       of.nccl, name(of.communicator_class.traffic));
   add_choice(of, chart);
   add_candidates(of, chart);
-  add_bound(of, chart);
+  add_bound(of, false, chart);
+  if (of.facts.multicast && of.collective == Collective::all_reduce) add_bound(of, true, chart);
   add_nccl(of, chart);
   add_bands(of, chart);
   chart.x = size_axis(of);

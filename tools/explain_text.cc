@@ -36,18 +36,20 @@ std::string wrapped(std::string_view text, size_t indent) {
 }
 
 // -1: as it is configured.
-std::string configured(int value) { return value < 0 ? "-" : std::to_string(value); }
+std::string network_text(const ClassPolicy& policy) {
+  if (policy.service_level < 0 && policy.traffic_class < 0) return "SL and TC as configured";
+  const auto value = [](int of) { return of < 0 ? "as configured" : std::to_string(of); };
+  return fmt::format("SL {}, TC {}", value(policy.service_level), value(policy.traffic_class));
+}
 
 std::string class_text(const CommunicatorClass& of) {
   const ClassPolicy& policy = of.policy;
-  const std::string nvls = policy.nvls_from_ranks == 0
-                               ? "never"
-                               : fmt::format("from {} ranks a node ({} here)",
-                                             policy.nvls_from_ranks, of.nvls ? "yes" : "no");
-  return fmt::format("class {}: aim {}, NVLS {}, channels {}, SL {}, TC {}", name(of.traffic),
-                     name(policy.aim), nvls,
-                     policy.channels == 0 ? "any" : fmt::format("at most {}", policy.channels),
-                     configured(policy.service_level), configured(policy.traffic_class));
+  std::string text = fmt::format("class {}: aim {}, NVLS {}", name(of.traffic), name(policy.aim),
+                                 of.nvls ? "yes" : "no");
+  if (policy.nvls_from_ranks > 0)
+    text += fmt::format(" (from {} ranks a node)", policy.nvls_from_ranks);
+  if (policy.channels > 0) text += fmt::format(", at most {} channels", policy.channels);
+  return text + ", " + network_text(policy);
 }
 
 std::string head_text(const Explanation& of) {

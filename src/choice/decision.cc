@@ -39,6 +39,13 @@ const Considered* fastest_kept_out(const Decision& decision, const CommunicatorC
   return fastest;
 }
 
+// Were it not kept out: as the choice, or as NCCL's own pick that stands.
+bool would_run(const Considered& out, const Decision& decision) {
+  const Seconds time = out.prediction.time(), chosen = decision.chosen().prediction.time();
+  const bool is_nccls = decision.nccl && out.same(*decision.nccl);
+  return time < chosen || (is_nccls && time <= chosen * (1 + kNoBetter));
+}
+
 }  // namespace
 
 std::string_view Decider::why_not_here(const NcclCall& call, const Considered& one) const {
@@ -123,8 +130,7 @@ std::string Decider::reason(const Decision& decision) const {
   const CommunicatorClass& of = facts_.communicator_class;
   std::string text = against_nccl(decision);
   const Considered* const out = fastest_kept_out(decision, of);
-  if (out != nullptr && (out->prediction.time() < decision.chosen().prediction.time() ||
-                         (decision.nccl && out->same(*decision.nccl))))
+  if (out != nullptr && would_run(*out, decision))
     text = fmt::format("class {}: {}; {}", name(of.traffic), out->why_not, text);
   if (decision.choice > 0)
     text += fmt::format(
