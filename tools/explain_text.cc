@@ -44,8 +44,9 @@ std::string network_text(const ClassPolicy& policy) {
 
 std::string class_text(const CommunicatorClass& of) {
   const ClassPolicy& policy = of.policy;
-  std::string text = fmt::format("class {}: aim {}, NVLS {}", name(of.traffic), name(policy.aim),
-                                 of.nvls ? "yes" : "no");
+  std::string text = fmt::format("class {}: aim {}", name(of.traffic), name(policy.aim));
+  if (policy.worth > 0) text += fmt::format(" (worth {:g} %)", 100 * policy.worth);
+  text += of.nvls ? ", NVLS yes" : ", NVLS no";
   if (policy.nvls_from_ranks > 0)
     text += fmt::format(" (from {} ranks a node)", policy.nvls_from_ranks);
   if (policy.channels > 0) text += fmt::format(", at most {} channels", policy.channels);
@@ -111,6 +112,7 @@ Json class_json(const CommunicatorClass& of) {
   const auto configured = [](int value) { return value < 0 ? Json() : Json(value); };
   return {{"name", name(of.traffic)},
           {"aim", name(of.policy.aim)},
+          {"worth", of.policy.worth},
           {"nvls", of.nvls},
           {"nvls_from_ranks", of.policy.nvls_from_ranks},
           {"channels", of.policy.channels},

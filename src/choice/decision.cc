@@ -39,11 +39,13 @@ const Considered* fastest_kept_out(const Decision& decision, const CommunicatorC
   return fastest;
 }
 
-// Were it not kept out: as the choice, or as NCCL's own pick that stands.
-bool would_run(const Considered& out, const Decision& decision) {
-  const Seconds time = out.prediction.time(), chosen = decision.chosen().prediction.time();
-  const bool is_nccls = decision.nccl && out.same(*decision.nccl);
-  return time < chosen || (is_nccls && time <= chosen * (1 + kNoBetter));
+// Were it not kept out.
+bool would_run(const Considered& out, const Decision& decision, const ClassPolicy& policy) {
+  const Seconds least = std::min(out.prediction.time(), decision.candidates[0].prediction.time());
+  const auto wanted = [&](const Considered& one) {
+    return preference(policy, one.algorithm, one.prediction, least);
+  };
+  return wanted(out) < wanted(decision.chosen());
 }
 
 }  // namespace
@@ -130,7 +132,7 @@ std::string Decider::reason(const Decision& decision) const {
   const CommunicatorClass& of = facts_.communicator_class;
   std::string text = against_nccl(decision);
   const Considered* const out = fastest_kept_out(decision, of);
-  if (out != nullptr && would_run(*out, decision))
+  if (out != nullptr && would_run(*out, decision, of.policy))
     text = fmt::format("class {}: {}; {}", name(of.traffic), out->why_not, text);
   if (decision.choice > 0)
     text += fmt::format(
