@@ -16,6 +16,12 @@ CommunicatorShape shape_of(const NcclCommunicator& of) {
   return {of.ranks, of.nodes, of.fewest_ranks_per_domain, of.most_ranks_per_domain};
 }
 
+// Where NCCL shows no table, every choice may.
+bool changes(const Choice& choice) {
+  if (choice.count < 2) return !choice.abstains();
+  return !choice.candidates[0].same(choice.candidates[1]);
+}
+
 }  // namespace
 
 Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
@@ -65,8 +71,7 @@ Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, 
   if (mode_ == TunerMode::off || !known) return {};
   const auto collective = static_cast<Collective>(function);
   Choice choice = decision_->choose(collective, bytes, table);
-  if (choice.count == 2 && !choice.candidates[0].same(choice.candidates[1]))
-    say_once(collective, bytes, table, choice);
+  if (changes(choice)) say_once(collective, bytes, table, choice);
   if (mode_ != TunerMode::act) return {};
   if (choice.channels > 0 && channels != nullptr) *channels = static_cast<int>(choice.channels);
   if (choice.abstains()) return {};
@@ -81,13 +86,17 @@ void Tuner::say_once(Collective collective, uint64_t bytes, const NcclCostTable&
   auto& said = said_[static_cast<size_t>(collective)];
   if (said.fetch_or(bit, std::memory_order_relaxed) & bit) return;
   decision_->price(collective, bytes, choice);
-  const Candidate &to_run = choice.candidates[0], &instead_of = choice.candidates[1];
-  log_.info("{} {} bytes: {} {}/{} ({:.1f} us) for {}/{} ({:.1f} us): {}; decision {:016x}",
-            name(collective), bytes, mode_ == TunerMode::act ? "chose" : "would choose",
-            name(to_run.algorithm), name(to_run.protocol), to_run.predicted.count() * 1e6,
-            name(instead_of.algorithm), name(instead_of.protocol),
-            instead_of.predicted.count() * 1e6, choice.reason,
-            decision_->digest_of(collective, bytes, table));
+  const std::string_view verb = mode_ == TunerMode::act ? "chose" : "would choose";
+  const Candidate &to_run = choice.candidates[0], &own = choice.candidates[1];
+  const double us = to_run.predicted.count() * 1e6, own_us = own.predicted.count() * 1e6;
+  const uint64_t digest = decision_->digest_of(collective, bytes, table);
+  if (choice.count > 1)
+    log_.info("{} {} bytes: {} {}/{} ({:.1f} us) for {}/{} ({:.1f} us): {}; decision {:016x}",
+              name(collective), bytes, verb, name(to_run.algorithm), name(to_run.protocol), us,
+              name(own.algorithm), name(own.protocol), own_us, choice.reason, digest);
+  else
+    log_.info("{} {} bytes: {} {}/{} ({:.1f} us): {}; decision {:016x}", name(collective), bytes,
+              verb, name(to_run.algorithm), name(to_run.protocol), us, choice.reason, digest);
 }
 
 }  // namespace crosstie::nccl

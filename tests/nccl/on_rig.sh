@@ -40,10 +40,12 @@ run() {
   return 1
 }
 
-# What NCCL runs: "allreduce 65536 tree/ll", a line for each operation.
+# What NCCL runs: "allreduce 65536 tree/ll", a line for each operation. It tells one rank's bytes of
+# what is gathered or scattered, and tuners all ranks'.
 ran() {
   sed -n 's/.*NCCL INFO \([A-Za-z]*\): \([0-9]*\) Bytes -> Algo \([A-Z0-9_]*\) proto \([A-Z0-9]*\).*/\1 \2 \3\/\4/p' \
-    "$work/$1/rank0.log" | tr 'A-Z' 'a-z'
+    "$work/$1/rank0.log" | tr 'A-Z' 'a-z' |
+    awk -v ranks="$(ls "$work/$1"/rank*.log | wc -l)" '/gather|scatter/ { $2 = sprintf("%d", $2 * ranks) } 1'
 }
 # What the tuner of a rank says it chose, in the same words.
 chose() { # NAME RANK [VERB]
@@ -68,6 +70,6 @@ agreed() { # NAME RANKS: the same decisions, of the same inputs, on all ranks
     [ "$(grep -o 'crosstie: [a-z_]* [0-9]* bytes.*' "$work/$1/rank$rank.log")" = "$first" ] || return 1
   done
 }
-said() { # NAME TIMES PATTERN, by rank 0
-  [ "$(grep -cE "$3" "$work/$1/rank0.log")" = "$2" ]
+said() { # NAME TIMES PATTERN, by rank 0; TIMES is a pattern too
+  grep -cE "$3" "$work/$1/rank0.log" | grep -qx "$2"
 }
