@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 machine_files = \
+  data/machines/a100x4-slingshot.toml \
   data/machines/dgx-a100.toml \
   data/machines/dgx-h100.toml \
   data/machines/dgx-h800.toml \
+  data/machines/dgx-v100.toml \
   data/machines/gb200-nvl72.toml \
   data/machines/gb300-nvl72.toml \
+  data/machines/gh200x4-slingshot.toml \
   data/machines/hgx-b200.toml \
   data/machines/hgx-b300.toml \
   data/machines/hgx-h200.toml \
+  data/machines/mi300x8.toml \
   data/machines/pcie-3090x8.toml \
   data/machines/pcie-4090x8.toml \
   data/machines/pcie-a100x8.toml

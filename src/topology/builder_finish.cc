@@ -238,18 +238,18 @@ Property<Bandwidth> Builder::nvlink_rate(uint32_t a, uint32_t b) {
 
 // The slower end's; a CPU, which GPUs may have xGMI to as well, takes what they have.
 Property<Bandwidth> Builder::xgmi_rate(uint32_t a, uint32_t b) {
-  std::vector<uint32_t> gpus;
+  std::vector<uint32_t> unknown;
   Bandwidth rate = kLocal;
   for (const uint32_t end : {a, b}) {
     if (devices_[end].kind != DeviceKind::gpu) continue;
-    gpus.push_back(end);
     const auto gcn = devices_[end].attributes.find("gpu.gcn");
     const bool is_known = gcn != devices_[end].attributes.end();
+    if (!is_known) unknown.push_back(end);
     rate = std::min(rate, xgmi_bandwidth(is_known ? gcn->second : ""));
   }
-  if (gpus.empty()) return {};
-  for (const uint32_t gpu : gpus)
-    gap(gpu, "the speed of its xgmi is not known",
+  if (rate == kLocal) return {};
+  for (const uint32_t gpu : unknown)
+    gap(gpu, "its generation of xgmi is not known",
         fmt::format("{} a link, as RCCL does", to_text(rate)));
   return known(rate, Provenance::assumed);
 }

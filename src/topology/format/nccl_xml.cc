@@ -217,6 +217,8 @@ Device Reader::numa_node(const xml_node& cpu) {
   if (numa.cpu && numa.cpu->value.family != numbers_.whole(cpu, "familyid", kCpuModel))
     keep(numa, cpu, "familyid");
   keep_rest(cpu, numa);
+  if (cpu.attribute("affinity").empty() || !*cpu.attribute("affinity").value())
+    numa.attributes.erase("cpu.affinity");
   return numa;
 }
 
@@ -302,8 +304,11 @@ void Reader::describe_gpu(const xml_node& pci, Device& d) {
     d.index = known(numbers_.whole(gpu, "dev", kIndex), kFile);
     d.label = fmt::format("gpu{}", d.index->value);
   }
-  d.compute_capability = if_positive(numbers_.whole(gpu, "sm", kCapability));
-  if (!d.compute_capability) keep(d, gpu, "sm");
+  // RCCL tells there how many compute units the GPU has.
+  const bool amd = gpu.attribute("gcn");
+  const int sm = numbers_.whole(gpu, "sm", kCapability);
+  d.compute_capability = if_positive(amd ? capability_of_gcn(gpu.attribute("gcn").value()) : sm);
+  if (!d.compute_capability || amd) keep(d, gpu, "sm");
   d.gpu_direct = numbers_.flag(gpu, "gdr");
   if (!d.gpu_direct) keep(d, gpu, "gdr");
   keep_rest(gpu, d);

