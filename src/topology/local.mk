@@ -36,7 +36,10 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/mark.h \
   src/topology/format/matrix.cc \
   src/topology/format/nccl_xml.cc \
+  src/topology/format/nccl_xml_host.cc src/topology/format/nccl_xml_host.h \
   src/topology/format/nccl_xml_numbers.cc src/topology/format/nccl_xml_numbers.h \
+  src/topology/format/nccl_xml_schema.cc src/topology/format/nccl_xml_schema.h \
+  src/topology/format/nccl_xml_spelling.cc src/topology/format/nccl_xml_spelling.h \
   src/topology/format/nccl_xml_writer.cc \
   src/topology/format/overlay_toml.cc \
   src/topology/format/paths.cc \

@@ -231,6 +231,10 @@ Test(check, eight_nics_that_tell_one_guid) {
     if (d.kind == DeviceKind::port) d.identity.guid = 0x1234;
   };
   cr_assert(find(checked(plan), "guid-shared")->what.find("port") != std::string::npos);
+  plan.edit = [](Device& d) {
+    if (d.kind == DeviceKind::nic) d.sys_image_guid = known(uint64_t{0x1234}, kDriver);
+  };
+  cr_assert(find(checked(plan), "guid-shared")->what.find("card") != std::string::npos);
 }
 
 Test(check, the_functions_of_one_card_share_its_guid) {
