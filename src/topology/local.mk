@@ -46,6 +46,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/synthetic.cc \
   src/topology/format/toml.h \
   src/topology/format/tree.cc \
+  src/topology/gpu_kinds.cc src/topology/gpu_kinds.h \
   src/topology/host_names.cc src/topology/host_names.h \
   src/topology/machine.cc src/topology/machine.h \
   src/topology/options.h \
@@ -67,7 +68,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/topology.h \
   src/topology/validate.cc \
   src/topology/xml.cc src/topology/xml.h
-nodist_src_topology_libtopology_la_SOURCES = data/machines.cc
+nodist_src_topology_libtopology_la_SOURCES = data/gpus.cc data/machines.cc
 src_topology_libtopology_la_CPPFLAGS = \
   $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(PUGIXML_CFLAGS) $(IBVERBS_CFLAGS)
 topology_libs = src/topology/libtopology.la src/driver/libdriver.la src/base/libbase.la \

@@ -221,6 +221,22 @@ Test(nccl_xml, of_links_to_one_end_with_several_classes_the_first_counts_and_a_g
   cr_assert_not(has_gap(alike, "gpu0", "of class"));
 }
 
+Test(nccl_xml, what_a_gpu_is_follows_from_its_pci_ids_where_nothing_tells) {
+  const auto gpu_of = [](const char* vendor, const char* device, const char* inside) {
+    return system_of(cpu(
+        0, fmt::format("<pci busid=\"0000:10:00.0\" class=\"0x030200\" vendor=\"{}\" device=\"{}\" "
+                       "subsystem_vendor=\"0x1\" subsystem_device=\"0x1\">{}</pci>",
+                       vendor, device, inside)));
+  };
+  const Machine p100 = read(gpu_of("0x10de", "0x15f9", "<gpu dev=\"0\"/>"));
+  cr_assert(find(p100, "gpu0")->compute_capability == known(60, Provenance::assumed));
+  const Machine told = read(gpu_of("0x10de", "0x15f9", "<gpu dev=\"0\" sm=\"61\"/>"));
+  cr_assert(find(told, "gpu0")->compute_capability == known(61, Provenance::file));
+  const Machine mi300 = read(gpu_of("0x1002", "0x74a1", "<gpu dev=\"0\"/>"));
+  cr_assert(find(mi300, "gpu0")->compute_capability == known(94, Provenance::assumed));
+  cr_assert_not(find(read(gpu_of("0x10de", "0xffff", "")), "gpu0")->compute_capability);
+}
+
 Test(nccl_xml, of_amd_gpus_sm_is_a_number_of_compute_units) {
   const std::string text = system_of(cpu(
       0, pci("0000:10:00.0", "0x120000", "<gpu dev=\"0\" sm=\"228\" gcn=\"942\" arch=\"1\"/>")));
