@@ -75,6 +75,7 @@ class Reader {
 
   void read_gpus() {
     facts_.gpu_wire = {HUGE_VAL};
+    facts_.multicast = gpus_.size() > 1;
     for (const uint32_t gpu : gpus_) {
       const auto capability = device(gpu).compute_capability;
       const auto sm = static_cast<uint32_t>(capability ? capability->value : 0);
@@ -97,7 +98,7 @@ class Reader {
       kind = part ? GpuLink::xgmi_partitions : GpuLink::xgmi;
       wire = {kXgmiWire.bytes_per_second * (part ? 1 : links.xgmi)};
     }
-    facts_.multicast = links.to_switch && sm >= 90 && gpus_.size() > 1;
+    facts_.multicast &= links.to_switch && sm >= 90;
     if (wire < facts_.gpu_wire) facts_.gpu_link = kind, facts_.gpu_wire = wire;
   }
   Bandwidth pcie_of(uint32_t gpu) const {
@@ -119,13 +120,13 @@ class Reader {
         facts_.nics_behind_cpu |= paths_.between(gpu, port.device).type >= PathClass::phb;
     }
   }
-  // EFA and Slingshot NICs are known by their makers (PCI vendor 1d0f and 17db, drivers efa and
-  // cxi).
+  // EFA and Slingshot NICs are known by their makers (PCI vendor 1d0f and 17db), where none is told
+  // by the names that their drivers efa and cxi give.
   Network network_of(const Device& port) const {
     const std::string& name = port.identity.name;
     const Device& nic = device(port.parent);
     const uint16_t vendor = nic.pci_ids ? nic.pci_ids->value.vendor : 0;
-    if (vendor == 0x1d0f) return Network::efa;
+    if (vendor == 0x1d0f || name.starts_with("efa")) return Network::efa;
     if (vendor == 0x17db || name.starts_with("cxi")) return Network::slingshot;
     if (!has_rdma(port)) return Network::sockets;
     const bool ethernet = port.link_layer && port.link_layer->value == "Ethernet";

@@ -85,6 +85,7 @@ class Builder {
   bool has_pcie_link(const Device& device) const;
   void assume_properties();
   void assume_pcie(uint32_t index);
+  void assume_gpu_kinds();
   void forget_pcie(uint32_t index);
   void link_parents();
   void link_numa_nodes();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "topology/builder.h"
+#include "topology/gpu_kinds.h"
 #include "topology/rates.h"
 
 namespace crosstie {
@@ -145,6 +146,7 @@ bool Builder::has_pcie_link(const Device& d) const {
 }
 
 void Builder::assume_properties() {
+  assume_gpu_kinds();
   for (uint32_t i = 0; i < devices_.size(); i++) {
     Device& d = devices_[i];
     if (has_pcie_link(d))
@@ -155,6 +157,19 @@ void Builder::assume_properties() {
       gap(i, "its speed is not known", "10 Gb/s, as NCCL does", GapAbout::line_rate);
       d.line_rate = known(kAssumedLineRate, Provenance::assumed);
     }
+  }
+}
+
+// What no driver told of a GPU follows from what it is; of a partition its GPU tells.
+void Builder::assume_gpu_kinds() {
+  std::optional<GpuKinds> kinds;
+  for (uint32_t i = 0; i < devices_.size(); i++) {
+    Device& d = devices_[i];
+    if (d.kind != DeviceKind::gpu || d.compute_capability || !d.pci_ids) continue;
+    if (!kinds) kinds.emplace();
+    const GpuKinds::Kind* const kind = kinds->find(d.pci_ids->value);
+    if (kind != nullptr)
+      d.compute_capability = known(kind->compute_capability, Provenance::assumed);
   }
 }
 
@@ -238,18 +253,18 @@ Property<Bandwidth> Builder::nvlink_rate(uint32_t a, uint32_t b) {
 
 // The slower end's; a CPU, which GPUs may have xGMI to as well, takes what they have.
 Property<Bandwidth> Builder::xgmi_rate(uint32_t a, uint32_t b) {
-  std::vector<uint32_t> gpus;
+  std::vector<uint32_t> unknown;
   Bandwidth rate = kLocal;
   for (const uint32_t end : {a, b}) {
     if (devices_[end].kind != DeviceKind::gpu) continue;
-    gpus.push_back(end);
     const auto gcn = devices_[end].attributes.find("gpu.gcn");
     const bool is_known = gcn != devices_[end].attributes.end();
+    if (!is_known) unknown.push_back(end);
     rate = std::min(rate, xgmi_bandwidth(is_known ? gcn->second : ""));
   }
-  if (gpus.empty()) return {};
-  for (const uint32_t gpu : gpus)
-    gap(gpu, "the speed of its xgmi is not known",
+  if (rate == kLocal) return {};
+  for (const uint32_t gpu : unknown)
+    gap(gpu, "its generation of xgmi is not known",
         fmt::format("{} a link, as RCCL does", to_text(rate)));
   return known(rate, Provenance::assumed);
 }

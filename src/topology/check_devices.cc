@@ -279,14 +279,19 @@ void check_ports(Suspect& suspect) {
 }
 
 void check_guids(Suspect& suspect) {
-  Cards nodes, ports;
-  for (const uint32_t nic : suspect.nics)
-    if (const auto& guid = suspect.device(nic).node_guid)
-      add_card(suspect, nodes, guid->value, nic);
+  Cards nodes, cards, ports;
+  for (const uint32_t nic : suspect.nics) {
+    const Device& d = suspect.device(nic);
+    if (d.node_guid)
+      add_card(suspect, nodes, d.node_guid->value, nic);
+    else if (d.sys_image_guid)
+      add_card(suspect, cards, d.sys_image_guid->value, nic);
+  }
   for (const uint32_t port : suspect.ports)
     if (const auto& guid = suspect.device(port).identity.guid)
       add_card(suspect, ports, *guid, suspect.device(port).parent);
   report_cards(suspect, nodes, "node GUID");
+  report_cards(suspect, cards, "GUID of the card");
   report_cards(suspect, ports, "port GUID");
 }
 

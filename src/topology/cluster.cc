@@ -46,15 +46,17 @@ MachinePointer dress(const Host& host) {
   return std::make_shared<const Machine>(std::move(parts));
 }
 
-// GUIDs below are no one's: NCCL numbers sockets so.
-constexpr uint64_t kLeastGuid = uint64_t{1} << 40;
-
-// What cannot be another host's.
+// What cannot be another host's. A card may be shared by hosts, but not its ports: a source that
+// tells these is not taken at the card's word.
 std::set<std::string> marks_of(const std::vector<Unit>& units) {
   std::set<std::string> marks;
+  const bool tells_ports = std::ranges::any_of(
+      units, [](const Unit& unit) { return unit.guid && *unit.guid >= kLeastGuid; });
   for (const Unit& unit : units) {
     if (!unit.uuid.empty()) marks.insert(unit.uuid);
     if (unit.guid && *unit.guid >= kLeastGuid) marks.insert(fmt::format("{:x}", *unit.guid));
+    if (unit.sys_image_guid && unit.sys_image_guid->value >= kLeastGuid && !tells_ports)
+      marks.insert(fmt::format("card {:x}", unit.sys_image_guid->value));
     for (const auto& [name, value] : unit.attributes)
       if (name.ends_with("host_hash")) marks.insert(fmt::format("hash {}", value));
   }

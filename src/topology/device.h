@@ -85,6 +85,8 @@ struct FabricClique {
 };
 
 inline constexpr uint32_t kNoDevice = UINT32_MAX;
+// GUIDs below are no one's: NCCL's plugins number sockets, and devices of libfabric, so.
+inline constexpr uint64_t kLeastGuid = uint64_t{1} << 40;
 
 struct Device {
   DeviceKind kind = DeviceKind::pci_switch;

@@ -36,13 +36,17 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/format/mark.h \
   src/topology/format/matrix.cc \
   src/topology/format/nccl_xml.cc \
+  src/topology/format/nccl_xml_host.cc src/topology/format/nccl_xml_host.h \
   src/topology/format/nccl_xml_numbers.cc src/topology/format/nccl_xml_numbers.h \
+  src/topology/format/nccl_xml_schema.cc src/topology/format/nccl_xml_schema.h \
+  src/topology/format/nccl_xml_spelling.cc src/topology/format/nccl_xml_spelling.h \
   src/topology/format/nccl_xml_writer.cc \
   src/topology/format/overlay_toml.cc \
   src/topology/format/paths.cc \
   src/topology/format/synthetic.cc \
   src/topology/format/toml.h \
   src/topology/format/tree.cc \
+  src/topology/gpu_kinds.cc src/topology/gpu_kinds.h \
   src/topology/host_names.cc src/topology/host_names.h \
   src/topology/machine.cc src/topology/machine.h \
   src/topology/options.h \
@@ -65,7 +69,7 @@ src_topology_libtopology_la_SOURCES = \
   src/topology/validate.cc \
   src/topology/variation.cc src/topology/variation.h \
   src/topology/xml.cc src/topology/xml.h
-nodist_src_topology_libtopology_la_SOURCES = data/machines.cc
+nodist_src_topology_libtopology_la_SOURCES = data/gpus.cc data/machines.cc
 src_topology_libtopology_la_CPPFLAGS = \
   $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(PUGIXML_CFLAGS) $(IBVERBS_CFLAGS)
 topology_libs = src/topology/libtopology.la src/driver/libdriver.la src/base/libbase.la \

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 namespace crosstie {
@@ -20,6 +21,13 @@ Bandwidth intel_bandwidth(int model) {
   if (model >= 0x8f) return gigabytes(22);
   if (model >= 0x55) return gigabytes(10);
   return gigabytes(6);
+}
+
+// 90a of "gfx90a:sramecc+:xnack-", and of 910, which is what RCCL wrote when it wrote numbers.
+std::string_view plain_gcn(std::string_view gcn) {
+  gcn = gcn.substr(0, gcn.find(':'));
+  if (gcn.starts_with("gfx")) gcn.remove_prefix(3);
+  return gcn == "910" ? "90a" : gcn;
 }
 
 }  // namespace
@@ -64,10 +72,21 @@ Bandwidth nvlink_bandwidth(int compute_capability) {
 }
 
 Bandwidth xgmi_bandwidth(std::string_view gcn) {
-  if (gcn.starts_with("gfx")) gcn.remove_prefix(3);
+  gcn = plain_gcn(gcn);
   if (gcn.starts_with("94")) return gigabytes(48);
-  // 910 is what RCCL wrote for 90a when it wrote numbers.
-  return gigabytes(gcn.starts_with("90a") || gcn == "910" ? 36 : 24);
+  return gigabytes(gcn == "90a" ? 36 : 24);
+}
+
+// Its last two digits are minor version and stepping.
+int capability_of_gcn(std::string_view gcn) {
+  gcn = plain_gcn(gcn);
+  if (gcn.size() < 3 || gcn.size() > 4 ||
+      std::isxdigit(static_cast<unsigned char>(gcn.back())) == 0)
+    return 0;
+  int capability = 0;
+  const char* const end = gcn.data() + gcn.size() - 1;
+  const auto [rest, error] = std::from_chars(gcn.data(), end, capability);
+  return error == std::errc() && rest == end && capability > 0 ? capability : 0;
 }
 
 uint32_t most_nvlinks(int compute_capability) {

@@ -31,6 +31,8 @@ Bandwidth nvlink_bandwidth(int compute_capability);
 // Of one xGMI link of a GPU of that architecture, as RCCL's files name it: 942, gfx90a. RCCL's
 // values (rccl: src/graph/topo.h), which takes the slowest where it does not know the architecture.
 Bandwidth xgmi_bandwidth(std::string_view gcn);
+// What HIP tells as compute capability of a GPU of that architecture, 10 * major + minor; 0: none.
+int capability_of_gcn(std::string_view gcn);
 // How many NVLinks a GPU of that compute capability has at most; 0: not known, as many as any.
 uint32_t most_nvlinks(int compute_capability);
 // Between NUMA nodes of that CPU; none for a CPU that the table does not know.

@@ -29,15 +29,15 @@ EXTRA_DIST += tests/nccl/on_rig.sh tests/nccl/one_version.c tests/nccl/show
 
 # Our paths beside NCCL's, on machines of our own drawing.
 check_PROGRAMS += tests/nccl/paths
-tests_nccl_paths_SOURCES = tests/nccl/paths.cc
+tests_nccl_paths_SOURCES = tests/nccl/known.h tests/nccl/paths.cc
 tests_nccl_paths_LDADD = $(topology_libs)
 dist_check_SCRIPTS += tests/nccl/paths.sh
 TESTS += tests/nccl/paths.sh
-EXTRA_DIST += tests/nccl/machines
+EXTRA_DIST += tests/nccl/machines tests/nccl/known.sh
 
 # Our reproduction of NCCL's decisions beside NCCL's own.
 check_PROGRAMS += tests/nccl/model
-tests_nccl_model_SOURCES = tests/nccl/model.cc
+tests_nccl_model_SOURCES = tests/nccl/known.h tests/nccl/model.cc
 tests_nccl_model_LDADD = src/cost/libsearch.la src/cost/libcost.la $(topology_libs)
 dist_check_SCRIPTS += tests/nccl/model.sh
 TESTS += tests/nccl/model.sh

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// model LOG FILE NODES: whether NCCL, as the log of its rank 0 tells (NCCL_DEBUG_SUBSYS=GRAPH,INIT,
-// TUNING), found the graphs, costs, channels and choices that we find for that many nodes with the
-// topology file: every one that it tells. Such lines are meant:
+// model LOG FILE NODES [NAME]: whether NCCL, as the log of its rank 0 tells
+// (NCCL_DEBUG_SUBSYS=GRAPH,INIT, TUNING), found the graphs, costs, channels and choices that we
+// find for that many nodes with the topology file: every one that it tells. NAME is the known
+// machine that FILE was written of. Such lines are meant:
 //   Pattern 4, crossNic 0, nChannels 12, bw 30.000000/30.000000, type NVL/PIX, sameChannels 1
 //   24 coll channels, 24 collnet channels, 16 nvls channels, …
 //     Algorithm   |                            Tree                  |            Ring  …
@@ -16,7 +17,7 @@
 
 #include "cost/nccl/model.h"
 #include "cost/nccl/search.h"
-#include "topology/format/formats.h"
+#include "known.h"
 
 namespace crosstie {
 namespace {
@@ -153,15 +154,15 @@ std::vector<std::string> lines_of(const char* file) {
   return lines;
 }
 
-Result<bool> compare(const char* log_file, const char* file, uint32_t nodes) {
+Result<bool> compare(const char* log_file, const char* file, uint32_t nodes, const char* known) {
   const auto log = lines_of(log_file);
   const auto version = parse_nccl_version(version_in(log));
   if (!version) return pass(version, log_file);
   const auto release = find_nccl_release(*version);
   if (!release) return pass(release);
-  const auto topology = read_topology_file(file);
-  if (!topology) return pass(topology);
-  const NcclNodes alike{topology->hosts[0].machine.get(), nodes};
+  const auto machine = read_as_known(file, known);
+  if (!machine) return pass(machine);
+  const NcclNodes alike{&*machine, nodes};
   const auto job = find_nccl_job(release->release, std::span(&alike, 1));
   if (!job) return pass(job);
   const NcclModel model(release->release, *job);
@@ -172,8 +173,8 @@ Result<bool> compare(const char* log_file, const char* file, uint32_t nodes) {
   return comparison.verdict();
 }
 
-int answer(const char* log, const char* file, const char* nodes) {
-  const auto same = compare(log, file, static_cast<uint32_t>(std::stoul(nodes)));
+int answer(const char* log, const char* file, const char* nodes, const char* known) {
+  const auto same = compare(log, file, static_cast<uint32_t>(std::stoul(nodes)), known);
   if (same) return *same ? 0 : 1;
   fmt::print("{}\n", same.error().text);
   return 3;
@@ -183,7 +184,7 @@ int answer(const char* log, const char* file, const char* nodes) {
 }  // namespace crosstie
 
 int main(int argc, char** argv) {
-  if (argc == 4) return crosstie::answer(argv[1], argv[2], argv[3]);
-  fmt::print(stderr, "usage: model LOG FILE NODES\n");
+  if (argc == 4 || argc == 5) return crosstie::answer(argv[1], argv[2], argv[3], argv[4]);
+  fmt::print(stderr, "usage: model LOG FILE NODES [NAME]\n");
   return 2;
 }

@@ -9,6 +9,7 @@ if [ ! -x "$rig/ncclrig" ]; then
   echo "skipped: ${why:-a build with sanitizers}"
   exit 77
 fi
+. "$srcdir/tests/nccl/known.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/crosstie-model.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT
 export NCCL_DEBUG_SUBSYS=GRAPH,TUNING,INIT
@@ -22,7 +23,11 @@ ask() { # NAME OPTION...: NCCL's log is $work/NAME/rank0.log
   cat "$work/out"
   return 1
 }
-same() { "$builddir/tests/nccl/model" "$work/$1/rank0.log" "$work/$1/topology.xml" "$2"; }
+same() { # NAME NODES [MACHINE]
+  local name=$1
+  shift
+  "$builddir/tests/nccl/model" "$work/$name/rank0.log" "$work/$name/topology.xml" "$@"
+}
 
 # Every size, as the ranks of these shapes see them.
 for shape in "1 8" "2 8" "4 8" "3 2" "2 1" "1 4"; do
@@ -41,6 +46,19 @@ for file in "$srcdir"/tests/nccl/machines/*.xml; do
     echo "$name:"
     NCCLRIG_NVLINKS=0 NCCLRIG_CC=$capability NCCL_NET_PLUGIN=$rig/librignet.so \
       ask "$name" --machine "$file" --nodes "$nodes" --init-only && same "$name" "$nodes" || failed=1
+  done
+done
+
+for machine in $(known); do
+  written=$work/$machine.xml
+  write_known "$machine" "$written" || failed=1
+  capability=$(sed -n 's/.* sm="\([0-9]*\)".*/\1/p' "$written" | head -1)
+  for nodes in 1 2; do
+    echo "$machine.$nodes:"
+    NCCLRIG_P2P=$(has_peers "$machine") NCCLRIG_NVLINKS=0 NCCLRIG_CC=$capability \
+      NCCL_NET_PLUGIN=$rig/librignet.so \
+      ask "$machine.$nodes" --machine "$written" --nodes "$nodes" --init-only &&
+      same "$machine.$nodes" "$nodes" "$machine" || failed=1
   done
 done
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// paths LOG FILE: whether NCCL, as its log tells (NCCL_DEBUG_SUBSYS=GRAPH), and we see the same
-// paths on the machine of a topology file: class, bandwidth, hops, from each GPU and network device
-// to each GPU, NVSwitch, CPU and network device. Such lines are meant:
+// paths LOG FILE [NAME]: whether NCCL, as its log tells (NCCL_DEBUG_SUBSYS=GRAPH), and we see the
+// same paths on the machine of a topology file: class, bandwidth, hops, from each GPU and network
+// device to each GPU, NVSwitch, CPU and network device. NAME is the known machine that FILE was
+// written of, which tells what FILE cannot. Such lines are meant:
 //   GPU/0-1a000 :GPU/0-1a000 (0/5000.0/LOC) NVS/0-0 (1/370.8/NVL) CPU/0-0 (3/48.0/PHB) …
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@
 #include <regex>
 #include <set>
 
-#include "topology/format/formats.h"
+#include "known.h"
 #include "topology/path.h"
 
 namespace crosstie {
@@ -28,8 +29,9 @@ uint64_t packed(const Bdf& bdf) {
   return std::stoull(digits, nullptr, 16);
 }
 
-// What NCCL calls a device that paths end at; of NVSwitches it knows one.
-std::string name_in_nccl(const Device& d) {
+// What NCCL calls a device that paths end at; of NVSwitches it knows one. A port that tells no
+// number has that of its place.
+std::string name_in_nccl(const Device& d, size_t ports_before) {
   switch (d.kind) {
     case DeviceKind::gpu:
       return d.identity.bdf ? fmt::format("GPU/{:x}", packed(*d.identity.bdf)) : "";
@@ -38,18 +40,24 @@ std::string name_in_nccl(const Device& d) {
     case DeviceKind::numa:
       return fmt::format("CPU/{:x}", d.identity.number.value_or(0));
     case DeviceKind::port:
-      return fmt::format("NET/{:x}", d.index ? d.index->value : -1);
+      return fmt::format("NET/{:x}", d.index ? static_cast<size_t>(d.index->value) : ports_before);
     default:
       return "";
   }
+}
+
+// NCCL drops a NUMA node that nothing is beneath.
+bool is_empty_node(const Machine& machine, uint32_t device) {
+  return machine.devices()[device].kind == DeviceKind::numa &&
+         std::ranges::none_of(machine.devices(), [&](const Device& d) { return d.parent == device; });
 }
 
 class Comparison {
  public:
   explicit Comparison(const Machine& machine) : paths_(machine, Paths::View::nccl) {
     for (uint32_t i = 0; i < machine.devices().size(); i++)
-      if (std::ranges::count(kEnds, machine.devices()[i].kind) > 0)
-        devices_.emplace(name_in_nccl(machine.devices()[i]), i);
+      if (std::ranges::count(kEnds, machine.devices()[i].kind) > 0 && !is_empty_node(machine, i))
+        devices_.emplace(name_in_nccl(machine.devices()[i], count("NET")), i);
   }
 
   // A line of the log. The hyphen's left is the host, of which there is one.
@@ -104,13 +112,13 @@ class Comparison {
   size_t different_ = 0;
 };
 
-int compare(const char* log, const char* file) {
-  const auto topology = read_topology_file(file);
-  if (!topology) {
-    fmt::print("{}\n", topology.error().text);
+int compare(const char* log, const char* file, const char* known) {
+  const auto machine = read_as_known(file, known);
+  if (!machine) {
+    fmt::print("{}\n", machine.error().text);
     return 3;
   }
-  Comparison comparison(*topology->hosts[0].machine);
+  Comparison comparison(*machine);
   std::ifstream lines(log);
   for (std::string text; std::getline(lines, text);) comparison.line(text);
   return comparison.verdict() ? 0 : 1;
@@ -120,7 +128,7 @@ int compare(const char* log, const char* file) {
 }  // namespace crosstie
 
 int main(int argc, char** argv) {
-  if (argc == 3) return crosstie::compare(argv[1], argv[2]);
-  fmt::print(stderr, "usage: paths LOG FILE\n");
+  if (argc == 3 || argc == 4) return crosstie::compare(argv[1], argv[2], argv[3]);
+  fmt::print(stderr, "usage: paths LOG FILE [NAME]\n");
   return 2;
 }

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The stock NCCL and we see the same paths on machines that we have drawn. It is given each as the
-# topology file of two nodes (on one it drops the NICs), and tells its paths in its log; and it
-# finds the same in the file that we write of each.
+# The stock NCCL and we see the same paths on machines that we have drawn, and on those known by
+# name. It is given each as the topology file of two nodes (on one it drops the NICs), and tells its
+# paths in its log; and it finds the same in the file that we write of each.
 rig=$builddir/tests/nccl/rig
 if [ ! -x "$rig/ncclrig" ]; then
   why=$(sed -n "s/^have_nccl='no: \(.*\)'$/\1/p" "$builddir/config.log")
   echo "skipped: ${why:-a build with sanitizers}"
   exit 77
 fi
+. "$srcdir/tests/nccl/known.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/crosstie-paths.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -21,7 +22,11 @@ ask() {
   cat "$work/out"
   return 1
 }
-same() { "$builddir/tests/nccl/paths" "$work/$1/rank0.log" "$2"; }
+same() { # NAME FILE [MACHINE]
+  local log=$work/$1/rank0.log
+  shift
+  "$builddir/tests/nccl/paths" "$log" "$@"
+}
 
 for file in "$srcdir"/tests/nccl/machines/*.xml; do
   name=$(basename "$file" .xml)
@@ -31,6 +36,13 @@ for file in "$srcdir"/tests/nccl/machines/*.xml; do
   written=$work/$name.xml
   "$builddir/crosstie" topo -i "$file" -o "$written" &&
     ask "$name.written" "$written" && same "$name.written" "$file" || failed=1
+done
+
+for name in $(known); do
+  echo "$name:"
+  written=$work/$name.xml
+  write_known "$name" "$written" && NCCLRIG_P2P=$(has_peers "$name") ask "$name" "$written" &&
+    same "$name" "$written" "$name" || failed=1
 done
 
 # The comparison is worth something: of these files NCCL's log tells otherwise.

@@ -136,7 +136,9 @@ void NcclSystem::describe_nets(const Machine& machine, const Paths& paths) {
     Net& net = nets_[n];
     net.rate = megabytes(port.line_rate ? port.line_rate->value : kAssumedLineRate);
     net.latency = port.latency ? port.latency->value : Seconds(0);
-    net.port = {port.identity.guid.value_or(n), port.identity.number.value_or(0)};
+    const auto& card = machine.devices()[port.parent].sys_image_guid;
+    net.port = {card ? card->value : port.identity.guid.value_or(n),
+                port.identity.number.value_or(0)};
     const auto gpu_of = [&](uint32_t gpu) { return std::ranges::find(paths.gpus(), gpu); };
     const auto local = gpu_of(paths.local_gpu(device));
     if (local != paths.gpus().end()) net.local_gpu = static_cast<int>(local - paths.gpus().begin());

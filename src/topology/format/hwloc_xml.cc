@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "topology/format/formats.h"
+#include "topology/gpu_kinds.h"
 #include "topology/probe/hwloc_devices.h"
-#include "topology/rates.h"
 
 namespace crosstie {
 namespace {
@@ -125,6 +125,7 @@ class Reader {
   void note_slow_link(uint32_t device);
 
   const HwlocTree& tree_;
+  const GpuKinds gpu_kinds_;
   FileAside aside_;
   Builder builder_;
   probe::HwlocDevices devices_;
@@ -184,6 +185,8 @@ void Reader::read_gpu(uint32_t function) {
     const auto index = number_at_end(only.name);
     if (index && !only.name.starts_with("cuda")) gpu.index = known(*index, kFile);
   }
+  const GpuKinds::Kind* const kind = gpu_kinds_.find(tree_.objects[function].ids);
+  if (kind != nullptr && !kind->gcn.empty()) gpu.attributes["gpu.gcn"] = kind->gcn;
   builder_.see(gpu);
   if (parts.size() > 1) read_partitions(function, parts);
 }
@@ -307,11 +310,7 @@ void Reader::link(uint32_t a, uint32_t b, uint64_t megabytes, bool nvlink) {
   }
   const bool first = megabytes % kNvlink != 0 && megabytes % kFirstNvlink == 0;
   const uint64_t count = std::max<uint64_t>(1, megabytes / (first ? kFirstNvlink : kNvlink));
-  // What transfers reach of it, as of NVLinks told by others.
-  Bandwidth rate = nvlink_bandwidth(first ? 60 : 70);
-  rate.bytes_per_second *= static_cast<double>(count);
-  builder_.link(a, b,
-                {LinkType::nvlink, static_cast<uint32_t>(count), known(rate, Provenance::assumed)});
+  builder_.link(a, b, {LinkType::nvlink, static_cast<uint32_t>(count)});
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ class Matrix {
       : machine_(machine), paths_(machine, Paths::View::physical) {
     const auto devices = machine.devices();
     gpus_ = machine.whole_gpus();
+    sort_by_number(gpus_);
     ports_ = ports_and_bare_nics();
     links_of_.resize(devices.size());
     for (const Link& link : machine.links()) {
@@ -106,6 +107,14 @@ class Matrix {
       if (i < gpus_.size()) add_affinity(all[i], rows.back());
     }
     return rows;
+  }
+
+  // As the driver counts GPUs, where all tell their numbers.
+  void sort_by_number(std::vector<uint32_t>& gpus) const {
+    const auto devices = machine_.devices();
+    const auto index = [&](uint32_t gpu) -> const Property<int>& { return devices[gpu].index; };
+    if (std::ranges::all_of(gpus, [&](uint32_t gpu) { return index(gpu).has_value(); }))
+      std::ranges::stable_sort(gpus, {}, [&](uint32_t gpu) { return index(gpu)->value; });
   }
 
   // In their order. Nothing tells of the ports of a NIC that has none.

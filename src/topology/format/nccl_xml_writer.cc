@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes NCCL's topology XML so that NCCL's own parser takes it (2.28.9, src/graph/xml.cc). That
-// is no XML parser: one blank between attributes, double quotes, no entities, fixed sizes.
+// Writes NCCL's topology XML.
 //
 // Only what is known is written; NCCL finds out the rest where it runs. Values that a source told
 // and no property holds are written in its own words.
 #include <endian.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <pugixml.hpp>
@@ -18,6 +16,7 @@
 #include "base/text.h"
 #include "topology/format/formats.h"
 #include "topology/format/nccl_xml_numbers.h"
+#include "topology/format/nccl_xml_spelling.h"
 #include "topology/rates.h"
 
 namespace crosstie {
@@ -25,13 +24,6 @@ namespace {
 
 using pugi::xml_attribute;
 using pugi::xml_node;
-
-// What NCCL's parser takes, as 2.28.9 was seen to: one more and it gives up, but for attributes, of
-// which it drops those beyond.
-constexpr size_t kMostElements = 255;
-constexpr size_t kMostAttributes = 16;
-constexpr size_t kMostChildren = 128;
-constexpr size_t kMostText = 253;
 
 constexpr size_t kMostNamed = 4;  // on the line of what is left out
 
@@ -137,6 +129,8 @@ class MachineWriter {
 
   // host_hashes: of the Machine's hosts; empty: as it was told.
   void write(const std::vector<std::string>& host_hashes) {
+    if (const size_t pairs = machine_.refusals().size(); pairs > 0)
+      leave_out(fmt::format("refused peer access of {} pairs of GPUs", pairs));
     for (uint32_t i = 0; i < machine_.devices().size(); i++)
       if (device(i).kind == DeviceKind::numa)
         add_numa(i, host_hashes.empty() ? "" : host_hashes[device(i).host]);
@@ -207,6 +201,9 @@ void MachineWriter::add_numa(uint32_t i, const std::string& host_hash) {
   put(cpu, d, "host_hash", host_hash);
   put(cpu, "numaid", d.identity.number ? std::to_string(*d.identity.number) : "-1");
   put(cpu, d, "affinity", "");
+  // Of what is not there each rank of NCCL looks up that of its own GPU's CPU alone, and then takes
+  // its CPU and the other ranks' for different ones. With none of its own it pins no thread.
+  if (machine_.count(DeviceKind::numa) > 1 && !cpu.attribute("affinity")) put(cpu, "affinity", "");
   if (is_told(d.cpu)) {
     const CpuModel& model = d.cpu->value;
     put(cpu, d, "arch", model.arch);
@@ -277,7 +274,7 @@ void MachineWriter::add_gpu(xml_node pci, uint32_t i) {
   const Device& d = device(i);
   xml_node gpu = pci.append_child("gpu");
   put(gpu, d, "dev", number(d.index));
-  put(gpu, d, "sm", number(d.compute_capability));
+  put(gpu, d, "sm", d.attributes.contains("gpu.gcn") ? "" : number(d.compute_capability));
   put(gpu, d, "rank", "");
   put(gpu, d, "gdr", number(d.gpu_direct));
   put_rest(gpu, d);
@@ -327,11 +324,13 @@ void MachineWriter::add_nic(xml_node parent, uint32_t i) {
   if (!shared && !d.pcie_speed) add_elements(nic, d, false);
 }
 
-// As NCCL writes it: the whole card's, in the order of bytes that is the wire's.
+// As NCCL writes it: the whole card's, in the order of bytes that is the wire's; of what is no card
+// its number.
 std::string MachineWriter::guid_of(const Device& port) const {
+  const auto& own = port.identity.guid;
+  if (own && *own < kLeastGuid) return fmt::format("{:#x}", *own);
   const auto& card = device(port.parent).sys_image_guid;
-  const auto guid = card ? std::optional(htobe64(card->value)) : port.identity.guid;
-  return guid ? fmt::format("{:#x}", *guid) : "";
+  return card || own ? fmt::format("{:#x}", htobe64(card ? card->value : *own)) : "";
 }
 
 void MachineWriter::add_port(xml_node nic, uint32_t i) {
@@ -346,7 +345,9 @@ void MachineWriter::add_port(xml_node nic, uint32_t i) {
       put(net, "speed",
           std::to_string(std::llround(link.bandwidth->value.bytes_per_second * 8 / 1e6)));
   put(net, "port", std::to_string(d.identity.number.value_or(0)));
-  put(net, d, "guid", guid_of(d));
+  // One of its own that is none but 0 is told where the card has no better.
+  const std::string own_guid = own_words(net, d, "guid");
+  put(net, d, "guid", own_guid.find_first_not_of("0x") == own_guid.npos ? guid_of(d) : own_guid);
   put(net, d, "gdr", number(d.gpu_direct));
   put(net, d, "rail", number(d.rail));
   put_rest(net, d);
@@ -418,82 +419,6 @@ void MachineWriter::add_elements(xml_node node, const Device& d, bool beneath_gp
       add_to_link(node, added, d);
   }
 }
-
-// Walks what was written and puts it in NCCL's spelling.
-class Spelling {
- public:
-  Status add(const xml_node& node, int depth) {
-    elements_++;
-    if (const Status right = check_name(node.name()); !right) return right;
-    text_ += fmt::format("{:{}}<{}", "", 2 * depth, node.name());
-    if (const Status right = add_attributes(node); !right) return right;
-    if (!node.first_child()) {
-      text_ += "/>\n";
-      return {};
-    }
-    text_ += ">\n";
-    if (const Status right = add_children(node, depth + 1); !right) return right;
-    text_ += fmt::format("{:{}}</{}>\n", "", 2 * depth, node.name());
-    return {};
-  }
-  size_t elements() const { return elements_; }
-  const std::string& text() const { return text_; }
-
- private:
-  static Status too_many(const xml_node& node, size_t have, std::string_view what, size_t most) {
-    return fail(Code::unsupported, "a <{}> has {} {}; NCCL's parser takes {} at most", node.name(),
-                have, what, most);
-  }
-
-  Status add_attributes(const xml_node& node) {
-    size_t count = 0;
-    for (const auto& attribute : node.attributes()) {
-      count++;
-      if (const Status right = check_name(attribute.name()); !right) return right;
-      if (const Status right = check_text(node, attribute); !right) return right;
-      text_ += fmt::format(" {}=\"{}\"", attribute.name(), attribute.value());
-    }
-    return count > kMostAttributes ? too_many(node, count, "attributes", kMostAttributes)
-                                   : Status();
-  }
-
-  static Status check_name(std::string_view name) {
-    const bool plain = std::ranges::all_of(
-        name, [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); });
-    if (plain && name.size() <= kMostText) return {};
-    return fail(Code::unsupported, "NCCL's parser does not take the name {}", printable(name));
-  }
-
-  static Status check_text(const xml_node& node, const pugi::xml_attribute& attribute) {
-    const std::string_view text = attribute.value();
-    const bool plain = std::ranges::all_of(text, [](char c) {
-      return c >= ' ' && c <= '~' && c != '"' && c != '<' && c != '>' && c != '&';
-    });
-    if (!plain)
-      return fail(Code::unsupported,
-                  "<{}>: {}=\"{}\" has a character that NCCL's parser does not take; rename it",
-                  node.name(), attribute.name(), printable(text));
-    if (text.size() > kMostText)
-      return fail(Code::unsupported, "<{}>: {} has {} characters; NCCL's parser takes {} at most",
-                  node.name(), attribute.name(), text.size(), kMostText);
-    return {};
-  }
-
-  Status add_children(const xml_node& node, int depth) {
-    size_t count = 0;
-    for (const xml_node& child : node.children()) {
-      if (child.type() != pugi::node_element)
-        return fail(Code::unsupported, "a <{}> holds text, which NCCL's parser does not take",
-                    node.name());
-      count++;
-      if (const Status right = add(child, depth); !right) return right;
-    }
-    return count > kMostChildren ? too_many(node, count, "elements", kMostChildren) : Status();
-  }
-
-  std::string text_;
-  size_t elements_ = 0;
-};
 
 std::string told_hash(const Machine& machine, uint32_t host) {
   for (const Device& d : machine.devices())
@@ -574,13 +499,9 @@ Result<NcclXml> write_nccl_xml(const Topology& topology) {
     MachineWriter writer(*host.machine, system, notes);
     writer.write(several ? host_hashes(host, used) : std::vector<std::string>());
   }
-  Spelling spelling;
-  if (const Status right = spelling.add(system, 0); !right) return pass(right);
-  if (spelling.elements() > kMostElements && !rccl)
-    return fail(Code::unsupported,
-                "NCCL's XML of it would have {} elements; NCCL's parser takes {} of a file at most",
-                spelling.elements(), kMostElements);
-  std::string text = comment(notes) + spelling.text();
+  auto spelled = spell_for_nccl(system, rccl);
+  if (!spelled) return pass(spelled);
+  std::string text = comment(notes) + *spelled;
   // Numbers that no machine has, as a file may tell, would be refused wherever they are read.
   auto again = read_nccl_xml(text, "what would be written");
   if (!again)

@@ -9,7 +9,8 @@ tests_unit_cost_t_SOURCES = \
   tests/unit/cost/nccl_model_test.cc \
   tests/unit/cost/nccl_release_test.cc \
   tests/unit/cost/nccl_search_test.cc \
-  tests/unit/cost/profile_test.cc
+  tests/unit/cost/profile_test.cc \
+  tests/unit/cost/system_facts_test.cc
 tests_unit_cost_t_CPPFLAGS = $(unit_cppflags)
 tests_unit_cost_t_LDADD = src/cost/libfit.la src/cost/libsearch.la src/cost/libcost.la \
   $(topology_libs) $(unit_libs)

@@ -62,7 +62,9 @@ Test(check, a_sound_host_has_nothing_to_report) {
 
 Test(check, the_machines_built_in_are_sound) {
   for (const KnownMachine& one : known_machines()) {
-    const auto findings = checked(*read_synthetic(std::string(one.name)));
+    auto findings = checked(*read_synthetic(std::string(one.name)));
+    // What is so by their makers' will.
+    std::erase_if(findings, [](const Finding& f) { return f.check == "peer-refused"; });
     cr_expect(is_clean(findings), "%s", text(findings).c_str());
   }
 }
@@ -229,6 +231,10 @@ Test(check, eight_nics_that_tell_one_guid) {
     if (d.kind == DeviceKind::port) d.identity.guid = 0x1234;
   };
   cr_assert(find(checked(plan), "guid-shared")->what.find("port") != std::string::npos);
+  plan.edit = [](Device& d) {
+    if (d.kind == DeviceKind::nic) d.sys_image_guid = known(uint64_t{0x1234}, kDriver);
+  };
+  cr_assert(find(checked(plan), "guid-shared")->what.find("card") != std::string::npos);
 }
 
 Test(check, the_functions_of_one_card_share_its_guid) {

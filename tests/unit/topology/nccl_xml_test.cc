@@ -153,7 +153,98 @@ Test(nccl_xml, a_port_has_the_guid_of_its_card_in_the_order_of_bytes_that_nccl_w
     return text.substr(at, text.find('"', at) - at);
   };
   cr_assert(guid(known(uint64_t{0xa088c20300ab0010}, Provenance::driver)) == "0x1000ab0003c288a0");
-  cr_assert(guid({}) == "0xa088c20300ab12cd");
+  cr_assert(guid({}) == "0xcd12ab0003c288a0");
+}
+
+Test(nccl_xml, the_guid_of_a_file_is_the_cards_and_is_written_as_it_was_told) {
+  const auto nets = [](const char* one, const char* other) {
+    return system_of(
+        cpu(0, "<pci busid=\"0000:40:00.0\" class=\"0x020700\"><nic>" +
+                   fmt::format("<net name=\"a\" port=\"1\" speed=\"1000\" guid=\"{}\"/>"
+                               "<net name=\"b\" port=\"2\" speed=\"1000\" guid=\"{}\"/>",
+                               one, other) +
+                   "</nic></pci>"));
+  };
+  struct Told {
+    const char *one, *other;
+    std::optional<uint64_t> card;
+  };
+  for (const Told& told : {Told{"0x1000ab0003c288a0", "0x1000ab0003c288a0", 0xa088c20300ab0010},
+                           Told{"0x1000ab0003c288a0", "0x1100ab0003c288a0", 0xa088c20300ab0010},
+                           Told{"0x1000ab0003c288a0", "0x7", 0xa088c20300ab0010},
+                           Told{"0xff00000000000000", "0xff00000000000000", 0xff},
+                           Told{"0x7", "0x8", std::nullopt}, Told{"0x0", "0x0", std::nullopt}}) {
+    const std::string text = nets(told.one, told.other);
+    const Machine m = read(text);
+    const auto& card = find(m, "nic0")->sys_image_guid;
+    cr_assert(card.has_value() == told.card.has_value(), "%s", told.one);
+    cr_assert(!card || (card->value == *told.card && card->from == Provenance::file));
+    const std::string again = written(read_all(text));
+    cr_assert(again.find(fmt::format("guid=\"{}\"", told.one)) != std::string::npos);
+    cr_assert(again.find(fmt::format("guid=\"{}\"", told.other)) != std::string::npos, "%s",
+              again.c_str());
+    cr_assert(difference(m, read(again)).empty());
+  }
+}
+
+Test(nccl_xml, eight_nics_of_one_guid_are_eight) {
+  std::string nics;
+  for (int i = 0; i < 8; i++)
+    nics += pci(fmt::format("0000:{:02x}:00.0", 0x40 + i), "0x020700",
+                net(fmt::format("mlx5_{}", i), "speed=\"100000\" guid=\"0x1000ab0003c288a0\""));
+  const std::string text = system_of(cpu(0, gpu(0) + nics));
+  const Machine m = read(text);
+  cr_assert(m.count(DeviceKind::nic) == 8 && m.count(DeviceKind::port) == 8);
+  for (const uint32_t nic : m.of_kind(DeviceKind::nic))
+    cr_assert(m.devices()[nic].sys_image_guid->value == 0xa088c20300ab0010);
+  cr_assert(difference(m, read(written(read_all(text)))).empty());
+}
+
+Test(nccl_xml, of_links_to_one_end_with_several_classes_the_first_counts_and_a_gap_says_so) {
+  const auto link = [](const char* tclass) {
+    return fmt::format("<nvlink target=\"0000:11:00.0\" count=\"1\" tclass=\"{}\"/>", tclass);
+  };
+  for (const auto& [one, other] : {std::pair("0x030200", "0x030000"), {"0x030000", "0x030200"}}) {
+    const std::string text =
+        system_of(cpu(0, gpu(0, link(one) + link(other)) + gpu(1, nvlink(0, 2))));
+    const Machine m = read(text);
+    cr_assert(find_link(m, "gpu0", "gpu1")->count == 2);
+    cr_assert(has_gap(m, "gpu0", fmt::format("of class \"{}\" and of class \"{}\"", one, other)));
+    const std::string again = written(read_all(text));
+    cr_assert(again.find(fmt::format("target=\"0000:11:00.0\" count=\"2\" tclass=\"{}\"", one)) !=
+                  std::string::npos,
+              "%s", again.c_str());
+    cr_assert_not(has_gap(read(again), "gpu0", "of class"), "one link is told");
+  }
+  const Machine alike =
+      read(system_of(cpu(0, gpu(0, link("0x030200") + link("0x030200")) + gpu(1, nvlink(0, 2)))));
+  cr_assert_not(has_gap(alike, "gpu0", "of class"));
+}
+
+Test(nccl_xml, what_a_gpu_is_follows_from_its_pci_ids_where_nothing_tells) {
+  const auto gpu_of = [](const char* vendor, const char* device, const char* inside) {
+    return system_of(cpu(
+        0, fmt::format("<pci busid=\"0000:10:00.0\" class=\"0x030200\" vendor=\"{}\" device=\"{}\" "
+                       "subsystem_vendor=\"0x1\" subsystem_device=\"0x1\">{}</pci>",
+                       vendor, device, inside)));
+  };
+  const Machine p100 = read(gpu_of("0x10de", "0x15f9", "<gpu dev=\"0\"/>"));
+  cr_assert(find(p100, "gpu0")->compute_capability == known(60, Provenance::assumed));
+  const Machine told = read(gpu_of("0x10de", "0x15f9", "<gpu dev=\"0\" sm=\"61\"/>"));
+  cr_assert(find(told, "gpu0")->compute_capability == known(61, Provenance::file));
+  const Machine mi300 = read(gpu_of("0x1002", "0x74a1", "<gpu dev=\"0\"/>"));
+  cr_assert(find(mi300, "gpu0")->compute_capability == known(94, Provenance::assumed));
+  cr_assert_not(find(read(gpu_of("0x10de", "0xffff", "")), "gpu0")->compute_capability);
+}
+
+Test(nccl_xml, of_amd_gpus_sm_is_a_number_of_compute_units) {
+  const std::string text = system_of(cpu(
+      0, pci("0000:10:00.0", "0x120000", "<gpu dev=\"0\" sm=\"228\" gcn=\"942\" arch=\"1\"/>")));
+  const Machine m = read(text);
+  cr_assert(find(m, "gpu0")->compute_capability == known(94, Provenance::file));
+  const std::string again = written(read_all(text));
+  cr_assert(again.find("sm=\"228\"") != std::string::npos);
+  cr_assert(again.find("sm=\"94\"") == std::string::npos);
 }
 
 Test(nccl_xml, xgmi_has_the_rate_that_rccl_knows_of_the_slower_gpu) {
@@ -176,8 +267,8 @@ Test(nccl_xml, xgmi_has_the_rate_that_rccl_knows_of_the_slower_gpu) {
     expect(m, Paths::View::physical, "gpu0", "gpu1", PathClass::nvl, 2 * each);
     expect(m, Paths::View::nccl, "gpu0", "gpu1", PathClass::sys, 22);
     cr_assert(find_link(m, "gpu0", "gpu1")->bandwidth->from == Provenance::assumed);
-    for (const char* gpu : {"gpu0", "gpu1"})
-      cr_assert(has_gap(m, gpu, "the speed of its xgmi is not known"));
+    cr_assert_not(has_gap(m, "gpu0", "its generation of xgmi"));
+    cr_assert(has_gap(m, "gpu1", "its generation of xgmi is not known") == !*other);
     cr_assert(difference(m, read(written(single_host(m)))).empty(), "as it was written");
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 
 #include "machines.h"
 #include "tap.h"
@@ -79,6 +80,30 @@ std::string shape(const Machine& m) {
   return out;
 }
 
+// What differs between the links of GPUs of a host and those that are read from its NCCL XML: their
+// rates, but for xGMI's, which hwloc's files tell and NCCL's cannot.
+std::string lost_in_nccl_xml(const Topology& topology) {
+  const auto xml = write_nccl_xml(topology);
+  if (!xml) return xml.error().text;
+  const auto rates = [](const Machine& m) {
+    std::map<std::string, double> out;
+    for (const Link& link : m.links())
+      if (is_gpu_link(link.type) && link.type != LinkType::xgmi && link.bandwidth)
+        out[fmt::format(
+            "{} of {} and {}", name(link.type), to_text(*m.devices()[link.a].identity.bdf),
+            m.devices()[link.b].identity.bdf ? to_text(*m.devices()[link.b].identity.bdf)
+                                             : "a CPU")] += link.bandwidth->value.bytes_per_second;
+    return out;
+  };
+  const auto before = rates(*topology.hosts[0].machine);
+  const auto after = rates(*xml->again.hosts[0].machine);
+  for (const auto& [ends, rate] : before)
+    if (const auto found = after.find(ends); found == after.end() || found->second != rate)
+      return fmt::format("{}: {:g} became {:g}", ends, rate,
+                         found == after.end() ? 0 : found->second);
+  return before.size() == after.size() ? "" : "there are more";
+}
+
 void check(Tap& tap, const std::filesystem::path& folder, const Row& row) {
   const auto read = read_topology_file(folder / row.file);
   if (!read) return tap.check(false, fmt::format("{} is read", row.file), read.error().text);
@@ -87,6 +112,8 @@ void check(Tap& tap, const std::filesystem::path& folder, const Row& row) {
   tap.check(counts(machine) == right, fmt::format("{} has {}", row.file, right), counts(machine));
   tap.check(unconnected(machine).empty(), fmt::format("{} is connected", row.file),
             unconnected(machine));
+  const std::string lost = lost_in_nccl_xml(*read);
+  tap.check(lost.empty(), fmt::format("{} keeps its links' rates in NCCL's XML", row.file), lost);
 }
 
 int main(const std::filesystem::path& folder) {
