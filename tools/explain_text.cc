@@ -35,11 +35,12 @@ std::string wrapped(std::string_view text, size_t indent) {
   return out + line + "\n";
 }
 
-// -1: as it is configured.
+// What the class asks of the network; nothing: as it is configured.
 std::string network_text(const ClassPolicy& policy) {
-  if (policy.service_level < 0 && policy.traffic_class < 0) return "SL and TC as configured";
-  const auto value = [](int of) { return of < 0 ? "as configured" : std::to_string(of); };
-  return fmt::format("SL {}, TC {}", value(policy.service_level), value(policy.traffic_class));
+  std::string text;
+  if (policy.service_level >= 0) text += fmt::format(", SL {}", policy.service_level);
+  if (policy.traffic_class >= 0) text += fmt::format(", TC {}", policy.traffic_class);
+  return text;
 }
 
 std::string class_text(const CommunicatorClass& of) {
@@ -50,7 +51,7 @@ std::string class_text(const CommunicatorClass& of) {
   if (policy.nvls_from_ranks > 0)
     text += fmt::format(" (from {} ranks a node)", policy.nvls_from_ranks);
   if (policy.channels > 0) text += fmt::format(", at most {} channels", policy.channels);
-  return text + ", " + network_text(policy);
+  return text + network_text(policy);
 }
 
 std::string head_text(const Explanation& of) {

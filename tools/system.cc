@@ -5,6 +5,7 @@
 #include <map>
 
 #include "topo.h"
+#include "topology/variation.h"
 
 namespace crosstie::tools {
 namespace {
@@ -45,7 +46,11 @@ Result<uint32_t> hosts_of_job(const System& system, uint32_t asked) {
 }
 
 CLI::Option* add_system(CLI::App& app, std::string& text) {
-  return app.add_option("--system", text, "A machine known by name, or a topology or cluster file")
+  return app
+      .add_option("--system", text,
+                  fmt::format("A machine known by name, or a topology or cluster file; after a "
+                              "colon what is to differ, several by comma: {}",
+                              variation_examples()))
       ->check(is_an_input());
 }
 

@@ -178,6 +178,7 @@ class Change {
   Result<Machine> run() {
     if (const Status chosen = choose_gpus(); !chosen) return pass(chosen);
     if (const Status chosen = choose_nics(); !chosen) return pass(chosen);
+    if (by_.nvlinks) drop_bare_switches();
     builder_.share_nvswitches(machine_.hosts_in_domain());
     const auto seen = replay(machine_, builder_,
                              {[&](uint32_t index, Device& device) { return adjust(index, device); },
@@ -208,6 +209,14 @@ class Change {
                   *by_.gpus, gpus.size());
     for (size_t i = *by_.gpus; i < gpus.size(); i++) dropped_[gpus[i]] = true;
     return {};
+  }
+
+  void drop_bare_switches() {
+    std::vector<bool> linked(dropped_.size());
+    for (const Link& link : machine_.links())
+      if (link.type == LinkType::nvlink) linked[link.a] = linked[link.b] = true;
+    for (const uint32_t hub : machine_.of_kind(DeviceKind::nvswitch))
+      if (!linked[hub]) dropped_[hub] = true;
   }
 
   // Of fewer every so manieth stays; more are copies beside them, in turn.

@@ -62,8 +62,10 @@ Test(variation, more_nics_stand_beside_those_that_are_there) {
   const Machine many = machine("dgx-h100:nics=16x800G");
   cr_assert_eq(many.count(DeviceKind::nic), 16u);
   for (size_t i = 0; i < 16; i++) cr_assert_float_eq(gigabits_of_port(many, i), 800, 1e-6);
-  const Rails rails = match_rails(many);
-  for (const Rails::Port& port : rails.ports) cr_assert_not(port.gpus.empty(), "an idle NIC");
+  std::map<uint32_t, uint32_t> at;  // by what contains them
+  for (const uint32_t nic : many.of_kind(DeviceKind::nic)) at[many.devices()[nic].parent]++;
+  cr_assert_eq(at.size(), 8u);
+  for (const auto& [parent, nics] : at) cr_assert_eq(nics, 2u);
 }
 
 Test(variation, the_rate_of_nics_alone_leaves_their_number) {
@@ -87,7 +89,9 @@ Test(variation, nvlinks_are_shared_out_over_the_switches) {
   for (const Link& link : h800.links())
     if (link.type == LinkType::nvlink)
       cr_assert_float_eq(link.bandwidth->value.bytes_per_second / link.count, 20.6e9, 1e6);
+  cr_assert_eq(machine("dgx-h100:nvlinks=3").count(DeviceKind::nvswitch), 3u);
   const Machine none = machine("dgx-h100:nvlinks=0");
+  cr_assert_eq(none.count(DeviceKind::nvswitch), 0u);
   cr_assert_eq(nvlinks(none, none.whole_gpus()[0]), 0u);
 }
 
