@@ -14,6 +14,7 @@ void add_all(CLI::App& app, Session& session) {
   app.set_version_flag("--version", "crosstie " PACKAGE_VERSION);
   add_topo(app, session);
   add_explain(app, session);
+  add_calibrate(app, session);
   add_bench(app, session);
   add_config(app, session);
 }

@@ -39,6 +39,7 @@ Status write_output(const std::string& to, std::string_view text);
 // Each adds one subcommand.
 void add_topo(CLI::App& app, Session& session);
 void add_explain(CLI::App& app, Session& session);
+void add_calibrate(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_config(CLI::App& app, Session& session);
 // All of them, and --version.

@@ -55,15 +55,6 @@ Result<std::vector<uint64_t>> sizes_of(std::string_view text) {
   return sizes;
 }
 
-Result<Profile> profile_of(const std::string& file) {
-  if (file.empty()) return read_profile(known_profiles()[0].toml);
-  auto text = read_text(file);
-  if (!text) return pass(text);
-  auto profile = read_profile(*text);
-  if (!profile) return pass(profile, file);
-  return profile;
-}
-
 // As the tuner has them, which the variable tells of a file.
 Result<ClassRules> class_rules_of(const ExplainOptions& options, const Session& session) {
   const auto set = read_options<nccl::ClassOptions>(nccl::kClassOptions, session.environment);
@@ -73,15 +64,6 @@ Result<ClassRules> class_rules_of(const ExplainOptions& options, const Session& 
   const auto text = read_text(readable(file));
   if (!text) return pass(text);
   return ClassRules::built_in().with(*text, file);
-}
-
-Result<NcclRelease> release_of(const std::string& text, const Session& session) {
-  const auto version = parse_nccl_version(text);
-  if (!version) return pass(version, "--nccl");
-  const auto found = find_nccl_release(*version);
-  if (!found) return pass(found, "--nccl");
-  if (!found->note.empty()) session.log.warn("{}", found->note);
-  return found->release;
 }
 
 // The sizes that were asked for, and so many in between each doubling that curves look like ones.

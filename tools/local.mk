@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += tools/libcommand.la
 tools_libcommand_la_SOURCES = \
   tools/bench.cc tools/bench.h tools/bench_allreduce.cc tools/bench_local.cc \
+  tools/calibrate.cc tools/calibrate_report.cc tools/calibrate_report.h \
   tools/chart.h \
   tools/command.cc tools/command.h \
   tools/config.cc \
@@ -25,7 +26,7 @@ tools_libcommand_la_CPPFLAGS = \
   $(AM_CPPFLAGS) -I$(srcdir)/plugin $(IBVERBS_CFLAGS) $(CAIRO_CFLAGS)
 tools_libcommand_la_LIBADD = $(CAIRO_LIBS)
 tool_libs = tools/libcommand.la src/choice/libdecision.la src/choice/libncclchoice.la \
-  src/cost/libsearch.la src/cost/libcost.la \
+  src/cost/libfit.la src/cost/libsearch.la src/cost/libcost.la \
   src/api/libcrosstie.la src/libsettings.la src/runtime/libruntime.la \
   $(picture_libs) $(topology_libs)
 

@@ -138,6 +138,30 @@ void print_outcomes() {
       "so it holds the wait for slower ranks. null where NCCL did not tell it.\n");
 }
 
+void print_calibration() {
+  fmt::print(
+      ".SH CALIBRATION\n.B crosstie calibrate\nfits the model's parameters to logs. Of "
+      "nccl\\-tests "
+      "these are the text that its programs print, of all releases since 2019, and the JSON that "
+      "they write with \\-J. The text may bear the marks of mpirun \\-\\-tag\\-output, srun "
+      "\\-\\-label or mpiexec \\-l, and NCCL's log may be in it: from that are taken NCCL's "
+      "release, "
+      "its nodes, NCCL_ALGO, NCCL_PROTO and NCCL_NVLS_ENABLE and, with NCCL_DEBUG_SUBSYS=TUNING, "
+      "what ran for each size. The logs of outcomes of one job's ranks are given together.\n"
+      ".P\nWhat a log does not tell is put before it and holds for that log alone:\n"
+      ".B NCCL_ALGO=Ring NCCL_PROTO=LL ring.log\nThe program's name, which nccl\\-tests prints "
+      "since "
+      "June 2025, is told by\n.B collective=all_gather\nwhere it does not follow from the columns. "
+      "Where NCCL was free, what ran is what its model picks on the system. Left out, and said so, "
+      "are runs on hosts with different numbers of ranks, of several groups at once, with \\-m, "
+      "\\-G, "
+      "\\-C or symmetric memory, and algorithms of which there is no model.\n"
+      ".P\nThe profile has each parameter's value, the interval in which it is with 95 % "
+      "probability, and its source, and the facts of the system's hosts. Parameters that the logs "
+      "say nothing of keep what the profile has that the fit starts from. Each time counts as one "
+      "that may be off by 20 %, and where there are few by less.\n");
+}
+
 void print_plugin() {
   print_tuner();
   print_classes();
@@ -161,6 +185,7 @@ void print_manual(std::string_view date) {
   print_variables();
   print_files();
   print_place();
+  print_calibration();
   print_plugin();
   fmt::print(
       ".SH EXIT STATUS\n.TP\n.B 0\nYes; clean.\n.TP\n.B 1\nFindings: a check failed, a difference, "

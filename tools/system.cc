@@ -5,6 +5,7 @@
 #include <map>
 
 #include "topo.h"
+#include "topology/format/file.h"
 #include "topology/variation.h"
 
 namespace crosstie::tools {
@@ -43,6 +44,24 @@ Result<uint32_t> hosts_of_job(const System& system, uint32_t asked) {
   if (system.hosts > 0 && asked > system.hosts)
     return fail(Code::invalid, "--nodes {}: {} has {} hosts", asked, system.name, system.hosts);
   return asked;
+}
+
+Result<Profile> profile_of(const std::string& file) {
+  if (file.empty()) return read_profile(known_profiles()[0].toml);
+  const auto text = read_text(file);
+  if (!text) return pass(text);
+  auto profile = read_profile(*text);
+  if (!profile) return pass(profile, file);
+  return profile;
+}
+
+Result<NcclRelease> release_of(const std::string& text, const Session& session) {
+  const auto version = parse_nccl_version(text);
+  if (!version) return pass(version, "--nccl");
+  const auto found = find_nccl_release(*version);
+  if (!found) return pass(found, "--nccl");
+  if (!found->note.empty()) session.log.warn("{}", found->note);
+  return found->release;
 }
 
 CLI::Option* add_system(CLI::App& app, std::string& text) {

@@ -4,6 +4,8 @@
 #include <memory>
 
 #include "command.h"
+#include "cost/nccl/release.h"
+#include "cost/profile.h"
 #include "topology/topology.h"
 
 namespace crosstie::tools {
@@ -20,6 +22,12 @@ Result<System> read_system(const std::string& text, const Session& session);
 // How many hosts a job on it has: as many as asked for, else (0) all of a cluster, or one. Fails
 // where the cluster has fewer.
 Result<uint32_t> hosts_of_job(const System& system, uint32_t asked);
+
+// A profile's file; the one that is built in where none is named.
+Result<Profile> profile_of(const std::string& file);
+
+// --nccl. Warns where the release is older or newer than all that we know.
+Result<NcclRelease> release_of(const std::string& text, const Session& session);
 
 CLI::Option* add_system(CLI::App& app, std::string& text);
 

@@ -11,6 +11,7 @@ src_base_libbase_la_SOURCES = \
   src/base/identity.cc src/base/identity.h \
   src/base/log.cc src/base/log.h \
   src/base/name_filter.cc src/base/name_filter.h \
+  src/base/numbers.h \
   src/base/options.cc src/base/options.h \
   src/base/printable.cc src/base/printable.h \
   src/base/result.cc src/base/result.h \

@@ -13,12 +13,15 @@ constexpr double kSpread = 0.2;       // of log(predicted / measured) at weight 
 constexpr double kDifference = 1e-4;  // of a logarithm, for derivatives
 constexpr int kRounds = 8;            // of weighing outliers anew
 constexpr double kNormal95 = 1.96;    // standard deviations
+// A parameter of which the observations know less than a tenth of what was known before: they are
+// silent about it.
+constexpr double kSilent = 0.1;
 
 // Logarithms of the parameters' values, as a vector.
-Eigen::VectorXd expected_logs() {
+Eigen::VectorXd logs_of(const ParameterValues& values) {
   Eigen::VectorXd logs(kParameters);
   for (size_t i = 0; i < kParameters; i++)
-    logs[static_cast<Eigen::Index>(i)] = std::log(parameter_rows()[i].expected);
+    logs[static_cast<Eigen::Index>(i)] = std::log(values.all()[i]);
   return logs;
 }
 
@@ -34,10 +37,8 @@ ParameterValues values_of(const Eigen::VectorXd& logs) {
 // As Eigen's Levenberg-Marquardt asks for them: the residuals and their derivatives.
 class Residuals {
  public:
-  explicit Residuals(std::span<const Observation> observations)
-      : observations_(observations),
-        outlier_(observations.size(), 1.0),
-        expected_(expected_logs()) {}
+  Residuals(std::span<const Observation> observations, const Eigen::VectorXd& expected)
+      : observations_(observations), outlier_(observations.size(), 1.0), expected_(expected) {}
 
   Eigen::Index inputs() const { return kParameters; }
   Eigen::Index values() const {
@@ -59,9 +60,9 @@ class Residuals {
     (*this)(logs, here);
     for (Eigen::Index i = 0; i < inputs(); i++) {
       Eigen::VectorXd moved = logs;
-      moved[i] += kDifference;
+      moved[i] -= kDifference;  // downwards, where shares at their most can go
       (*this)(moved, there);
-      jacobian.col(i) = (there - here) / kDifference;
+      jacobian.col(i) = (here - there) / kDifference;
     }
     return 0;
   }
@@ -77,9 +78,7 @@ class Residuals {
  private:
   static double factor(Eigen::Index i) { return parameter_rows()[static_cast<size_t>(i)].factor; }
   static double residual(const ParameterValues& values, const Observation& of) {
-    const CostModel model(values, of.facts, of.job);
-    const Seconds time = model.predict(of.collective, of.algorithm, of.protocol, of.bytes).time();
-    return std::log(time / of.measured) * of.weight / kSpread;
+    return std::log(predicted(values, of) / of.measured) * of.weight / kSpread;
   }
 
   std::span<const Observation> observations_;
@@ -87,34 +86,59 @@ class Residuals {
   Eigen::VectorXd expected_;
 };
 
-std::array<Interval, kParameters> intervals_at(const Residuals& residuals,
-                                               const Eigen::VectorXd& logs) {
-  Eigen::MatrixXd jacobian(residuals.values(), residuals.inputs());
-  residuals.df(logs, jacobian);
-  const Eigen::MatrixXd covariance = (jacobian.transpose() * jacobian).inverse();
-  const ParameterValues values = values_of(logs);
-  std::array<Interval, kParameters> intervals;
-  for (size_t i = 0; i < kParameters; i++) {
-    const auto at = static_cast<Eigen::Index>(i);
-    const double factor = std::exp(kNormal95 * std::sqrt(covariance(at, at)));
-    intervals[i] = {values.all()[i] / factor,
-                    std::min(values.all()[i] * factor, most(static_cast<Parameter>(i)))};
+// The residuals' derivatives: of the observations above, of what was known before below.
+struct Information {
+  explicit Information(const Residuals& residuals, const Eigen::VectorXd& logs)
+      : jacobian(residuals.values(), residuals.inputs()) {
+    residuals.df(logs, jacobian);
+    covariance = (jacobian.transpose() * jacobian).inverse();
   }
-  return intervals;
-}
+
+  bool tells(Eigen::Index parameter) const {
+    const auto observed = jacobian.col(parameter).head(jacobian.rows() - jacobian.cols());
+    const auto known = jacobian.col(parameter).tail(jacobian.cols());
+    return observed.squaredNorm() >= kSilent * known.squaredNorm();
+  }
+  Interval interval(Eigen::Index parameter, double value) const {
+    const double factor = std::exp(kNormal95 * std::sqrt(covariance(parameter, parameter)));
+    return {value / factor, std::min(value * factor, most(static_cast<Parameter>(parameter)))};
+  }
+
+  Eigen::MatrixXd jacobian, covariance;
+};
 
 }  // namespace
 
-Profile fit(std::span<const Observation> observations) {
-  Residuals residuals(observations);
-  Eigen::VectorXd logs = expected_logs();
+Seconds predicted(const ParameterValues& values, const Observation& of) {
+  const CostModel model(values, of.facts, of.job);
+  const Prediction all = model.predict(of.collective, of.algorithm, of.protocol, of.bytes);
+  return of.on_gpu ? all.time_on_gpu() : all.time();
+}
+
+double weight_in_system(size_t times) { return 8 / std::sqrt(static_cast<double>(times)); }
+
+Fit fit(std::span<const Observation> observations, const Profile& start) {
+  Eigen::VectorXd logs = logs_of(start.values);
+  Residuals residuals(observations, logs);
   for (int round = 0; round < kRounds; round++) {
     residuals.weigh_outliers(logs);
     Eigen::LevenbergMarquardt<Residuals> solver(residuals);
     solver.parameters.maxfev = 60;
     solver.minimize(logs);
   }
-  return {"", "", values_of(logs), intervals_at(residuals, logs), {}};
+  const ParameterValues values = values_of(logs);
+  const Information information(residuals, logs_of(values));
+  Fit result{start, {}};
+  for (size_t i = 0; i < kParameters; i++) {
+    const auto parameter = static_cast<Eigen::Index>(i);
+    result.told[i] = information.tells(parameter);
+    if (!result.told[i]) continue;
+    result.profile.values.all()[i] = values.all()[i];
+    result.profile.intervals[i] = information.interval(parameter, values.all()[i]);
+    result.profile.sources[i].clear();
+  }
+  result.profile.name.clear(), result.profile.source.clear(), result.profile.system.reset();
+  return result;
 }
 
 }  // namespace crosstie

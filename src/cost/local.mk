@@ -29,7 +29,19 @@ src_cost_libsearch_la_SOURCES = \
   src/cost/system_facts.cc
 src_cost_libsearch_la_CXXFLAGS = $(cost_cxxflags)
 
+# Reads logs and fits to them: for the command and the tests alone.
 noinst_LTLIBRARIES += src/cost/libfit.la
-src_cost_libfit_la_SOURCES = src/cost/fit.cc src/cost/fit.h
+src_cost_libfit_la_SOURCES = \
+  src/cost/calibration.cc src/cost/calibration.h \
+  src/cost/fit.cc src/cost/fit.h \
+  src/cost/health.cc src/cost/health.h \
+  src/cost/logs.cc src/cost/logs.h \
+  src/cost/measurements.cc src/cost/measurements.h \
+  src/cost/nccl/limits.cc src/cost/nccl/limits.h \
+  src/cost/nccl/log_lines.cc src/cost/nccl/log_lines.h \
+  src/cost/nccl_tests.cc src/cost/nccl_tests.h \
+  src/cost/nccl_tests_json.cc \
+  src/cost/nccl_tests_text.cc \
+  src/cost/outcomes.cc src/cost/outcomes.h
 src_cost_libfit_la_CPPFLAGS = $(AM_CPPFLAGS) $(EIGEN_FLAGS)
 src_cost_libfit_la_CXXFLAGS = $(cost_cxxflags)

@@ -148,7 +148,7 @@ Seconds CostModel::step_across(Protocol protocol, double message) const {
 // Terms.
 
 void CostModel::add_start(Protocol protocol, Prediction& to) const {
-  to.add("launch", us(P::launch) + job_.gpus_per_process * us(P::launch_per_gpu),
+  to.add(Prediction::kLaunch, us(P::launch) + job_.gpus_per_process * us(P::launch_per_gpu),
          "launch, launch_per_gpu");
   if (protocol == Protocol::ll128) to.add("protocol", us(P::ll128_start), "ll128_start");
   if (protocol == Protocol::simple) to.add("protocol", us(P::simple_start), "simple_start");

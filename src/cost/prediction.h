@@ -29,6 +29,15 @@ class Prediction {
     for (const Term& term : terms()) sum += term.time;
     return sum;
   }
+  // From a kernel's start to its end.
+  Seconds time_on_gpu() const {
+    Seconds sum = time();
+    for (const Term& term : terms())
+      if (term.name == kLaunch) sum -= term.time;
+    return sum;
+  }
+  // Of the term for what comes before the kernel and after it.
+  static constexpr std::string_view kLaunch = "launch";
 
  private:
   std::array<Term, kMost> terms_;

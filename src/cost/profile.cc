@@ -54,7 +54,7 @@ class Reader : TomlValues {
     };
     profile_.values.all()[*index] = number("value");
     profile_.intervals[*index] = {number("low"), number("high")};
-    if (in.contains("source")) profile_.sources[*index] = need<std::string>(in, "source");
+    profile_.sources[*index] = in.contains("source") ? need<std::string>(in, "source") : "";
   }
 
   void read_system(const toml::node& node) {

@@ -27,7 +27,7 @@ std::vector<Observation> observations_of(const std::vector<Measured>& measured) 
   for (const Measured& of : measured) count[of.system->name]++;
   std::vector<Observation> all;
   for (const Measured& of : measured)
-    all.push_back(observation_of(of, 8 / std::sqrt(static_cast<double>(count[of.system->name]))));
+    all.push_back(observation_of(of, weight_in_system(count[of.system->name])));
   return all;
 }
 
@@ -39,9 +39,7 @@ double median(std::vector<double> values) {
 }
 
 double error_of(const ParameterValues& values, const Observation& of) {
-  const CostModel model(values, of.facts, of.job);
-  return std::abs(
-      model.predict(of.collective, of.algorithm, of.protocol, of.bytes).time() / of.measured - 1);
+  return std::abs(predicted(values, of) / of.measured - 1);
 }
 
 struct Errors {
@@ -82,7 +80,7 @@ std::vector<ParameterValues> leave_one_out(const std::vector<Measured>& measured
     std::vector<Observation> others;
     for (size_t i = 0; i < measured.size(); i++)
       if (measured[i].system->name != name) others.push_back(observations[i]);
-    values = fit(others).values;
+    values = fit(others).profile.values;
   }
   std::vector<ParameterValues> by_time;
   for (const Measured& of : measured) by_time.push_back(without[of.system->name]);
@@ -254,7 +252,7 @@ int run(const std::string& systems_file, const std::string& directory, const std
   const std::vector<Measured>& measured = sweeps.measured;
   fmt::print("{} rows, {} left out, {} times\n", sweeps.rows, sweeps.left_out, measured.size());
   const std::vector<Observation> observations = observations_of(measured);
-  Profile fitted = fit(observations);
+  Profile fitted = fit(observations).profile;
   print_parameters(fitted);
   const int failed = check_fit(measured, observations, fitted.values);
   if (then == "quick") return failed;

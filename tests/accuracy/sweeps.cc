@@ -208,22 +208,11 @@ NcclModel nccl_model_of(const Measured& of) {
   return NcclModel(release->release, job);
 }
 
-std::pair<Algorithm, Protocol> as_run(const Measured& of) {
-  const NcclModel model = nccl_model_of(of);
-  const NcclCall call{of.collective, of.bytes};
-  std::pair<Algorithm, Protocol> best{of.algorithm.value_or(Algorithm::ring),
-                                      of.protocol.value_or(Protocol::simple)};
-  std::optional<Seconds> least;
-  for (size_t a = 0; a < kNcclAlgorithms; a++)
-    for (size_t p = 0; p < kNcclProtocols; p++) {
-      const auto algorithm = static_cast<Algorithm>(a);
-      const auto protocol = static_cast<Protocol>(p);
-      if (of.algorithm.value_or(algorithm) != algorithm) continue;
-      if (of.protocol.value_or(protocol) != protocol) continue;
-      const auto time = model.time(call, algorithm, protocol);
-      if (time && (!least || *time < *least)) least = time, best = {algorithm, protocol};
-    }
-  return best;
+NcclPair as_run(const Measured& of) {
+  NcclLimits limits;
+  if (of.algorithm) limits.only(*of.algorithm);
+  if (of.protocol) limits.only(*of.protocol);
+  return *as_run(nccl_model_of(of), {of.collective, of.bytes}, limits);
 }
 
 }  // namespace crosstie

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "cost/fit.h"
-#include "cost/nccl/model.h"
+#include "cost/nccl/limits.h"
 
 namespace crosstie {
 
@@ -43,6 +43,6 @@ Sweeps read_sweeps(const std::string& directory, const std::vector<SweepSystem>&
 // What NCCL would have run there: its own model on graphs that it would find on such a system if
 // its links were all alike. An arm's algorithm or protocol, where told, is kept to.
 NcclModel nccl_model_of(const Measured& of);
-std::pair<Algorithm, Protocol> as_run(const Measured& of);
+NcclPair as_run(const Measured& of);
 
 }  // namespace crosstie

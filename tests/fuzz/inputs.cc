@@ -37,6 +37,7 @@ constexpr Row kRows[] = {
     {"shm_peer", 2000, ""},
     {"channel", 5000, ""},
     {"rendezvous", 300, ""},
+    {"logs", 10000, "tests/golden/*.log tests/golden/*.jsonl"},
 };
 
 fs::path source_folder() {

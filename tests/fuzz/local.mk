@@ -7,7 +7,8 @@ EXTRA_DIST += tests/fuzz/corpus tests/fuzz/cluster_toml.dict tests/fuzz/json.dic
   tests/fuzz/nccl_xml.dict tests/fuzz/machine_toml.dict tests/fuzz/hwloc_xml.dict \
   tests/fuzz/synthetic.dict tests/fuzz/options.dict tests/fuzz/facts.dict \
   tests/fuzz/tcp_stream.dict tests/fuzz/tcp_handshake.dict tests/fuzz/shm_peer.dict \
-  tests/fuzz/channel.dict tests/fuzz/rendezvous.dict
+  tests/fuzz/channel.dict tests/fuzz/rendezvous.dict \
+  tests/fuzz/logs.dict
 
 check_LTLIBRARIES += tests/fuzz/libdriver.la
 tests_fuzz_libdriver_la_SOURCES = tests/fuzz/driver.cc \
@@ -18,7 +19,7 @@ fuzz_programs = \
   tests/fuzz/cluster_toml.t tests/fuzz/hwloc_xml.t tests/fuzz/json.t \
   tests/fuzz/nccl_xml.t tests/fuzz/machine_toml.t tests/fuzz/synthetic.t tests/fuzz/options.t \
   tests/fuzz/facts.t tests/fuzz/tcp_stream.t tests/fuzz/tcp_handshake.t tests/fuzz/shm_peer.t \
-  tests/fuzz/channel.t tests/fuzz/rendezvous.t
+  tests/fuzz/channel.t tests/fuzz/rendezvous.t tests/fuzz/logs.t
 check_PROGRAMS += $(fuzz_programs)
 TESTS += $(fuzz_programs)
 
@@ -54,3 +55,6 @@ tests_fuzz_tcp_handshake_t_SOURCES = tests/fuzz/tcp_handshake.cc tests/fuzz/targ
 tests_fuzz_tcp_handshake_t_LDADD = $(fuzz_transport_libs)
 tests_fuzz_shm_peer_t_SOURCES = tests/fuzz/shm_peer.cc tests/fuzz/target.h
 tests_fuzz_shm_peer_t_LDADD = $(fuzz_transport_libs)
+tests_fuzz_logs_t_SOURCES = tests/fuzz/logs.cc tests/fuzz/target.h
+tests_fuzz_logs_t_LDADD = $(fuzz_driver) src/cost/libfit.la src/cost/libsearch.la \
+  src/cost/libcost.la $(topology_libs)

@@ -147,7 +147,7 @@ Test(fit, finds_the_values_that_made_the_times) {
           observations.push_back(
               {h100(), job, Collective::all_reduce, algorithm, protocol, bytes, time, 20});
         }
-  const Profile fitted = fit(observations);
+  const Profile fitted = fit(observations).profile;
   for (const Parameter parameter :
        {Parameter::ll_step, Parameter::nvlink4_share, Parameter::ll_network_step}) {
     const double value = fitted.values[parameter], expected = truth[parameter];
@@ -159,9 +159,46 @@ Test(fit, finds_the_values_that_made_the_times) {
 Test(fit, what_nothing_was_measured_of_stays_as_expected) {
   const Observation one{h100(),           {8, 1},  Collective::all_reduce, Algorithm::ring,
                         Protocol::simple, 1 << 20, microseconds(60),       1};
-  const Profile fitted = fit({&one, 1});
+  const Profile fitted = fit({&one, 1}).profile;
   const auto at = static_cast<size_t>(Parameter::efa_step);
   const ParameterRow& row = row_of(Parameter::efa_step);
   cr_expect_float_eq(fitted.values[Parameter::efa_step], row.expected, 1e-6 * row.expected);
   cr_expect_float_eq(fitted.intervals[at].high / row.expected, std::pow(row.factor, 1.96), 1e-3);
+}
+
+namespace {
+
+// Times of rings on 8 H100, as those values have them.
+std::vector<Observation> ring_times(const ParameterValues& truth) {
+  std::vector<Observation> observations;
+  for (uint64_t bytes = 1 << 20; bytes <= 4ull << 30; bytes *= 2) {
+    Observation of{
+        h100(),     {8, 1}, Collective::all_reduce, Algorithm::ring, Protocol::simple, bytes,
+        Seconds(1), 20};
+    of.measured = predicted(truth, of);
+    observations.push_back(of);
+  }
+  return observations;
+}
+
+}  // namespace
+
+// As it is for shares that an earlier fit put there.
+Test(fit, a_share_that_starts_at_its_most_can_come_down) {
+  Profile start = Profile::expected();
+  start.values[Parameter::nvlink4_share] = 1;
+  ParameterValues truth = start.values;
+  truth[Parameter::nvlink4_share] = 0.9;
+  const Fit fitted = fit(ring_times(truth), start);
+  const double value = fitted.profile.values[Parameter::nvlink4_share];
+  cr_expect_float_eq(value, 0.9, 0.01, "%g", value);
+  cr_expect(fitted.told[static_cast<size_t>(Parameter::nvlink4_share)]);
+}
+
+Test(fit, a_share_that_ends_at_its_most_is_told_of) {
+  ParameterValues truth = ParameterValues::expected();
+  truth[Parameter::nvlink4_share] = 1.2;  // more than there is
+  const Fit fitted = fit(ring_times(truth));
+  cr_expect_eq(fitted.profile.values[Parameter::nvlink4_share], 1);
+  cr_expect(fitted.told[static_cast<size_t>(Parameter::nvlink4_share)]);
 }

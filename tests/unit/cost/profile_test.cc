@@ -48,6 +48,10 @@ Test(profile, parameters_that_it_does_not_name_stay_as_expected) {
   cr_assert(profile);
   cr_expect_eq(profile->values[Parameter::ll_step], 2.0);
   cr_expect_eq(profile->values[Parameter::launch], row_of(Parameter::launch).expected);
+  // Of what it names without a source of its own the profile's is the source.
+  cr_expect(profile->sources[static_cast<size_t>(Parameter::ll_step)].empty());
+  cr_expect(profile->sources[static_cast<size_t>(Parameter::launch)] ==
+            row_of(Parameter::launch).source);
 }
 
 Test(profile, one_line_says_what_is_wrong_and_where) {

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cost/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "cost/health.h"
+#include "cost/system.h"
+
+namespace crosstie {
+namespace {
+
+// The mean of the middle two of an even number.
+template <class Value>
+Value median(std::vector<Value> values) {
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+RelativeErrors errors_of(std::span<const Observation> observations, const ParameterValues& values) {
+  std::vector<double> errors;
+  for (const Observation& of : observations)
+    errors.push_back(std::abs(predicted(values, of) / of.measured - 1));
+  if (errors.empty()) return {};
+  return {median(errors), *std::ranges::max_element(errors)};
+}
+
+constexpr uint32_t kMostRanks = 1 << 20;
+
+// Why its times cannot be fitted to, by itself; empty: they can.
+std::string unfit(const MeasuredRun& run) {
+  if (!run.collective) return "NCCL has no algorithms to choose from for it";
+  if (run.outcomes.empty()) return "it has no times";
+  if (run.ranks == 0) return "it tells of no devices: its lines '#  Rank …' are not there";
+  if (run.ranks > kMostRanks || run.nodes > run.ranks)
+    return fmt::format("no job has {} ranks on {} nodes", run.ranks, run.nodes);
+  if (run.ranks == 1) return "one rank has nothing to communicate";
+  if (run.groups > 1)
+    return fmt::format("{} groups of ranks measured at once, and shared links", run.groups);
+  if (run.unequal_hosts) return "its hosts have different numbers of ranks";
+  if (run.cpu_time) return "its times are the CPU's (-C 1)";
+  if (run.batched) return "its operations were batched (-m, -G): each has but part of a launch";
+  if (run.symmetric) return "symmetric memory: NCCL ran kernels of which the model has none";
+  const bool none_marked =
+      std::ranges::all_of(run.outcomes, [](auto& of) { return of.wrong == 0; });
+  if (run.out_of_bounds > 0 && none_marked)
+    return "its data is wrong, and not told for which sizes";
+  return "";
+}
+
+// How a run's ranks lie on hosts.
+struct Layout {
+  uint32_t hosts = 0, gpus_per_host = 0;
+};
+// Where only NCCL's nodes are told: on the fewest hosts.
+Layout layout_of(const MeasuredRun& run, const Machine& kind) {
+  if (run.hosts > 0) return {run.hosts, run.ranks / run.hosts};
+  const uint32_t nodes = std::max(1u, run.nodes);
+  const uint32_t gpus = std::max(1u, kind.count(DeviceKind::gpu));
+  const uint32_t in_node = (run.ranks + nodes - 1) / nodes;
+  const uint32_t hosts = nodes * ((in_node + gpus - 1) / gpus);
+  return {hosts, run.ranks / hosts};
+}
+
+class Calibrator {
+ public:
+  Calibrator(const std::shared_ptr<const Machine>& kind, const Profile& start,
+             const NcclVersion& release)
+      : kind_(kind), start_(start), release_(release) {}
+
+  Result<Calibration> calibrate(std::vector<MeasuredRun> runs) {
+    std::vector<Observation> all;
+    for (MeasuredRun& run : runs) {
+      CalibratedRun& one = result_.runs.emplace_back(CalibratedRun{std::move(run)});
+      if (const Status observed = observe(one); !observed) return pass(observed, one.run.where());
+      all.insert(all.end(), one.observations.begin(), one.observations.end());
+    }
+    result_.findings = health_of(result_.runs, start_.values);
+    // One system alone: there is no other that its many times would outweigh.
+    for (Observation& of : all) of.weight = std::max(1.0, weight_in_system(all.size()));
+    result_.points = all.size();
+    result_.fit = fit(all, start_);
+    compare(all);
+    if (const Status told = describe(); !told) return pass(told);
+    return std::move(result_);
+  }
+
+ private:
+  Status observe(CalibratedRun& one) {
+    one.left_out = unfit(one.run);
+    if (!one.left_out.empty()) return {};
+    const Layout layout = layout_of(one.run, *kind_);
+    if (layout.hosts * layout.gpus_per_host != one.run.ranks) {
+      one.left_out = "its nodes have different numbers of ranks";
+      return {};
+    }
+    const auto job = job_of(layout, one.run.version.value_or(release_));
+    if (!job) return pass(job);
+    one.facts = job->modelled.facts, one.job = job->modelled.job;
+    one.job.gpus_per_process = one.run.gpus_per_process;
+    if (one.run.nodes > 0 && one.run.nodes != one.job.nodes)
+      one.left_out = fmt::format("NCCL saw {} nodes (NVLink domains) where {} has {}",
+                                 one.run.nodes, kind_->name(), one.job.nodes);
+    if (one.left_out.empty()) add_observations(job->nccl, one);
+    return {};
+  }
+
+  struct Job {
+    ModelledJob modelled;
+    NcclModel nccl;
+  };
+  // The search takes a while, and runs are mostly of few jobs.
+  Result<Job> job_of(const Layout& layout, const NcclVersion& version) {
+    const auto key = std::tuple(layout.hosts, layout.gpus_per_host, version);
+    if (const auto known = jobs_.find(key); known != jobs_.end()) return known->second;
+    const auto release = find_nccl_release(version);
+    if (!release) return pass(release);
+    const auto job = model_job(kind_, layout.hosts, layout.gpus_per_host, release->release);
+    if (!job) return pass(job);
+    return jobs_.emplace(key, Job{*job, NcclModel(release->release, job->nccl)}).first->second;
+  }
+
+  void add_observations(const NcclModel& nccl, CalibratedRun& one) {
+    const Collective collective = *one.run.collective;
+    std::map<std::pair<uint64_t, NcclPair>, std::vector<Seconds>> times;
+    for (const Outcome& of : one.run.outcomes) {
+      if (of.wrong > 0) continue;
+      const auto ran = of.ran ? of.ran : as_run(nccl, {collective, of.bytes}, one.run.limits);
+      if (ran) times[{of.bytes, *ran}].push_back(of.time);
+    }
+    const CostModel model(start_.values, one.facts, one.job);
+    for (const auto& [key, all] : times) {
+      const auto& [bytes, ran] = key;
+      if (!model.can_run(collective, ran.algorithm, ran.protocol)) {
+        one.not_modelled++, one.for_one = ran;
+        continue;
+      }
+      one.observations.push_back({one.facts, one.job, collective, ran.algorithm, ran.protocol,
+                                  bytes, median(all), 1, one.run.on_gpu});
+    }
+    if (one.observations.empty() && one.not_modelled == 0)
+      one.left_out = "none of its data is right, or its variables leave NCCL nothing to run";
+    else if (one.observations.empty())
+      one.left_out = fmt::format("the system has no {}/{} in the model",
+                                 name(one.for_one.algorithm), name(one.for_one.protocol));
+  }
+
+  void compare(std::span<const Observation> all) {
+    const ParameterValues &before = start_.values, &after = result_.fit.profile.values;
+    result_.before = errors_of(all, before), result_.after = errors_of(all, after);
+    for (CalibratedRun& one : result_.runs) {
+      one.before = errors_of(one.observations, before);
+      one.after = errors_of(one.observations, after);
+    }
+  }
+
+  // Values that were not told keep the source that they have from the start.
+  Status describe() {
+    constexpr size_t kMostNamed = 3;
+    std::vector<std::string> files;
+    for (const CalibratedRun& one : result_.runs)
+      if (one.left_out.empty() && (files.empty() || files.back() != one.run.where()))
+        files.push_back(one.run.where());
+    Profile& profile = result_.fit.profile;
+    profile.name = printable(kind_->name());
+    profile.source = fmt::format("measured: {} times of {}, from {}", result_.points, profile.name,
+                                 some_of(files, kMostNamed));
+    for (size_t i = 0; i < kParameters; i++)
+      if (!result_.fit.told[i] && profile.sources[i].empty()) profile.sources[i] = start_.source;
+    const auto facts = facts_of(*kind_);
+    if (!facts) return pass(facts);
+    profile.system = *facts;
+    return {};
+  }
+
+  std::shared_ptr<const Machine> kind_;
+  const Profile& start_;
+  NcclVersion release_;
+  std::map<std::tuple<uint32_t, uint32_t, NcclVersion>, Job> jobs_;
+  Calibration result_;
+};
+
+}  // namespace
+
+Result<Calibration> calibrate(const std::shared_ptr<const Machine>& kind,
+                              std::vector<MeasuredRun> runs, const Profile& start,
+                              const NcclVersion& release) {
+  return Calibrator(kind, start, release).calibrate(std::move(runs));
+}
+
+}  // namespace crosstie

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// The readers of logs. The fixtures are written here, from the formats' facts.
+#include "cost/logs.h"
+
+#include <criterion/criterion.h>
+
+#include "synthetic_log.h"
+
+using namespace crosstie;
+using namespace crosstie::test;
+
+namespace {
+
+std::vector<MeasuredRun> runs_of(const std::string& text, const ToldOfLog& told = {}) {
+  Logs logs;
+  const Status added = logs.add(text, "log", told);
+  cr_assert(added, "%s", added.error().text.c_str());
+  return logs.runs();
+}
+
+MeasuredRun run_of(const std::string& text, const ToldOfLog& told = {}) {
+  const auto runs = runs_of(text, told);
+  cr_assert_eq(runs.size(), 1);
+  return runs[0];
+}
+
+void expect_error(const std::string& text, const std::string& expected) {
+  Logs logs;
+  const Status added = logs.add(text, "log");
+  cr_expect(!added && added.error().text == expected, "%s",
+            added ? "none" : added.error().text.c_str());
+}
+
+Seconds us(double value) { return microseconds(value); }
+void expect_time(const Outcome& of, double microseconds) {
+  cr_expect_float_eq(of.time.count() * 1e6, microseconds, 1e-6);
+}
+
+std::string message(const std::string& text) {
+  return "node0:1000:1017 [0] NCCL INFO " + text + "\n";
+}
+std::string tuned(uint64_t bytes, const std::string& algorithm, const std::string& protocol) {
+  return message(fmt::format("AllReduce: {} Bytes -> Algo {} proto {} channel{{Lo..Hi}}={{0..7}}",
+                             bytes, algorithm, protocol));
+}
+
+// Before June 2025: without the program's name, or anybody else's.
+std::string old_log(std::string_view columns, const std::string& row) {
+  return "# nThread 1 nGpus 4 minBytes 64 maxBytes 64 step: 2(factor) warmup iters: 5 iters: 20 "
+         "validation: 1 \n#\n# Using devices\n" +
+         std::string(
+             "#   Rank  0 Pid  14926 on v100-gpu-1 device  0 [0x00] Tesla V100\n"
+             "#   Rank  1 Pid  14926 on v100-gpu-1 device  1 [0x01] Tesla V100\n"
+             "#   Rank  2 Pid  14926 on v100-gpu-1 device  2 [0x02] Tesla V100\n"
+             "#   Rank  3 Pid  14926 on v100-gpu-1 device  3 [0x03] Tesla V100\n") +
+         fmt::format("#\n#  {}\n", columns) + row +
+         "\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.5 \n#\n";
+}
+constexpr std::string_view kOldReduce =
+    "size count type redop root time algbw busbw error time algbw busbw error";
+constexpr std::string_view kOldGather =
+    "size count type time algbw busbw error time algbw busbw error";
+
+const std::string kJson = R"({"version":3,"start_time":"2026-11-30 12:00:00",
+ "args":["build\/all_gather_perf","-b","8"],
+ "env":["HOME=\/root","NCCL_ALGO=Ring","NCCL_PROTO=LL,Simple"],"nccl_version":22809,
+ "config":{"nthreads":1,"ngpus":2,"devices":[
+  {"rank":0,"group":0,"pid":11,"hostname":"a","device":0},
+  {"rank":2,"group":0,"pid":12,"hostname":"b","device":0}]},
+ "results":[
+  {"size":0,"count":0,"out_of_place":{"time":5.0,"nwrong":0.0},"in_place":null},
+  {"size":1024,"count":64,"type":"float","redop":"none","root":"    -1",
+   "out_of_place":{"time":12.5,"alg_bw":0.08,"bus_bw":0.06,"nwrong":0.000000},
+   "in_place":{"time":11.5,"alg_bw":0.08,"bus_bw":0.06,"nwrong":3.000000}}],
+ "out_of_bounds":{"count":3,"okay":"false"},"average_bus_bandwidth":{"bandwidth":0.06,"okay":"unchecked"}})";
+
+std::string outcome(int rank, int launch, int sequence, const std::string& time,
+                    const std::string& communicator = "0xabc") {
+  return fmt::format(
+      R"({{"schema":1,"communicator":"{}","name":"tp","rank":{},"ranks":2,"nodes":1,"class":"tp",)"
+      R"("at_us":17,"launch":{},"sequence":{},"collective":"all_reduce","count":256,)"
+      R"("datatype":"float32","bytes":1024,"algorithm":"ring","protocol":"ll","channels":2,)"
+      R"("time_us":{}}})"
+      "\n",
+      communicator, rank, launch, sequence, time);
+}
+
+}  // namespace
+
+Test(logs, text_tells_the_job_and_both_times_of_a_size) {
+  const auto run = run_of(log_of({.hosts = 2, .gpus = 4, .least = 1024, .most = 2048},
+                                 [](uint64_t bytes) { return us(bytes == 1024 ? 10.5 : 11); }));
+  cr_expect(run.collective == Collective::all_reduce);
+  cr_expect(run.version == (NcclVersion{2, 28, 9}));
+  cr_expect(run.ranks == 8 && run.hosts == 2 && !run.unequal_hosts && run.groups == 1);
+  cr_expect(run.gpus_per_process == 1 && run.ended && run.limits.text().empty());
+  cr_assert_eq(run.outcomes.size(), 4);
+  cr_expect(run.outcomes[1].in_place && !run.outcomes[2].in_place);
+  cr_expect(run.outcomes[2].bytes == 2048 && run.outcomes[0].wrong == 0);
+  expect_time(run.outcomes[0], 10.5);
+  expect_time(run.outcomes[3], 11);
+  cr_expect_eq(run.outcomes[2].line, 19);
+}
+
+Test(logs, nccl_tells_what_was_set_and_what_ran) {
+  const auto run = run_of(
+      log_of({.environment =
+                  message("NCCL_PROTO set by environment to LL,Simple") +
+                  message("NCCL_ALGO set by environment to ^Tree") +
+                  message("NCCL_NVLS_ENABLE set by environment to 0.") +
+                  message("comm 0x55 rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 0") +
+                  tuned(16, "RING", "LL")},
+             [](uint64_t) { return us(9); }));
+  cr_expect_str_eq(run.limits.text().c_str(),
+                   "NCCL_PROTO=LL,Simple NCCL_ALGO=^Tree NCCL_NVLS_ENABLE=0");
+  cr_expect_eq(run.nodes, 1);
+  const auto allows = [&](Algorithm algorithm, Protocol protocol) {
+    return run.limits.allows(Collective::all_reduce, {algorithm, protocol});
+  };
+  cr_expect(allows(Algorithm::ring, Protocol::ll) && !allows(Algorithm::ring, Protocol::ll128));
+  cr_expect(!allows(Algorithm::tree, Protocol::ll) && !allows(Algorithm::nvls, Protocol::simple));
+  cr_expect(!run.outcomes[0].ran &&
+            run.outcomes[2].ran == (NcclPair{Algorithm::ring, Protocol::ll}));
+}
+
+// NCCL's lines come between the parts of a row, glued to them.
+Test(logs, rows_that_nccls_log_broke_are_put_together) {
+  const SyntheticLog of{.least = 64, .most = 64};
+  const std::string begin = row_begin(64), half = row_half(64, us(7.25));
+  const std::string text = header(of) + begin + tuned(64, "TREE", "LL") + message("another") +
+                           half + tuned(64, "TREE", "LL128") + row_half(64, us(8)) + "\n" +
+                           footer();
+  const auto run = run_of(text);
+  cr_assert_eq(run.outcomes.size(), 2);
+  expect_time(run.outcomes[0], 7.25);
+  expect_time(run.outcomes[1], 8);
+  cr_expect(run.outcomes[0].ran == (NcclPair{Algorithm::tree, Protocol::ll128}));
+
+  const std::string warned = header(of) + begin +
+                             "\nnode0:1000:1017 [0] misc/x.cc:63 NCCL WARN something\n" + half +
+                             row_half(64, us(8)) + "\n" + footer();
+  cr_expect_eq(run_of(warned).outcomes.size(), 2);
+  const std::string stamped = header(of) + begin + "[2026-11-30 12:00:00] " + message("x") + half +
+                              row_half(64, us(8)) + "\n" + footer();
+  cr_expect_eq(run_of(stamped).outcomes.size(), 2);
+}
+
+Test(logs, launchers_marks_are_taken_off_and_ranks_kept_apart) {
+  const std::string plain = log_of({.least = 8, .most = 1024}, [](uint64_t) { return us(5); });
+  for (const std::string mark :
+       {"[1,0]<stdout>:", "[prterun-node0-9@1,0]<stdout>: ", "0: ", "[0] "}) {
+    std::string text;
+    for (size_t at = 0; at < plain.size();) {
+      const size_t end = plain.find('\n', at) + 1;
+      text += mark + plain.substr(at, end - at);
+      text += "[1,3]<stdout>:node0:1003:1020 [3] NCCL INFO NCCL_ALGO set by environment to Ring\n";
+      at = end;
+    }
+    const auto run = run_of(text);
+    cr_expect(run.outcomes.size() == 16 && run.ranks == 8 && run.ended, "%s", mark.c_str());
+    cr_expect_str_eq(run.limits.text().c_str(), "NCCL_ALGO=Ring");
+  }
+}
+
+Test(logs, several_runs_in_a_log_are_told_apart) {
+  const auto fast = [](uint64_t) { return us(5); };
+  const auto runs =
+      runs_of(log_of({.environment = message("NCCL_ALGO set by environment to Ring")}, fast) +
+              log_of({.program = "/opt/reduce_scatter_perf_mpi", .hosts = 2}, fast) +
+              log_of({.program = "alltoall_perf"}, fast));
+  cr_assert_eq(runs.size(), 3);
+  cr_expect(runs[0].limits.text() == "NCCL_ALGO=Ring" && runs[1].limits.text().empty());
+  cr_expect(runs[1].collective == Collective::reduce_scatter && runs[1].ranks == 16);
+  cr_expect(!runs[2].collective && runs[2].program == "alltoall_perf");
+  cr_expect(runs[1].line > runs[0].line);
+}
+
+Test(logs, a_row_that_cannot_be_read_is_an_error_with_its_line) {
+  const SyntheticLog of{.least = 64, .most = 64};
+  const std::string half = row_half(64, us(7));
+  expect_error(header(of) + row_begin(64) + half + "  seven  0.01  0.01  0\n",
+               "line 18: 'seven' is no time");
+  expect_error(header(of) + row_begin(64) + half + half + half + "\n",
+               "line 18: a row of 17 words, where the columns are 13");
+  expect_error(header(of) + row_begin(64) + half + "\n" + footer(),
+               "line 18: a row of 9 words, where the columns are 13");
+  expect_error("hello\n", "has no run of nccl-tests in it, and is no log of outcomes");
+  expect_error("", "has no run of nccl-tests in it, and is no log of outcomes");
+}
+
+Test(logs, a_run_that_was_killed_in_the_middle_of_a_row_ended_early) {
+  const SyntheticLog of{.least = 64, .most = 64};
+  const std::string row = row_begin(64) + row_half(64, us(7)) + row_half(64, us(8)) + "\n";
+  const auto run = run_of(header(of) + row + row_begin(128) + row_half(128, us(9)));
+  cr_expect(!run.ended && run.outcomes.size() == 2);
+}
+
+Test(logs, operations_in_batches_are_noted) {
+  std::string text = log_of({.least = 64, .most = 64}, [](uint64_t) { return us(5); });
+  cr_expect(!run_of(text).batched);
+  std::string aggregated = text;
+  aggregated.replace(aggregated.find("agg iters: 1"), 12, "agg iters: 4");
+  cr_expect(run_of(aggregated).batched);
+  text.replace(text.find("graph: 0"), 8, "graph: 1");
+  cr_expect(run_of(text).batched);
+}
+
+Test(logs, programs_that_were_started_together_without_mpi_are_refused) {
+  const std::string one = header({.gpus = 1});
+  expect_error(header({.gpus = 1}) + rank_line(0, 0, 0),
+               "line 11: rank 0 is told twice: were programs that were built without MPI=1 started "
+               "together? Each of them is a job of its own");
+}
+
+Test(logs, older_logs_do_not_say_which_collective_it_was) {
+  const auto all_reduce =
+      run_of(old_log(kOldReduce, " 64 16 float sum -1 9.0 0.01 0.015 0e+00 8.0 0.01 0.015 0e+00"));
+  cr_expect(all_reduce.collective == Collective::all_reduce);
+  cr_expect(all_reduce.ranks == 4 && all_reduce.gpus_per_process == 4 && all_reduce.hosts == 1);
+  const auto scatter =
+      run_of(old_log(kOldReduce, " 64 4 float sum -1 9.0 0.01 0.0075 0e+00 8.0 0.01 0.0075 N/A"));
+  cr_expect(scatter.collective == Collective::reduce_scatter);
+  const auto reduce =
+      run_of(old_log(kOldReduce, " 64 16 float sum 0 9.0 0.01 0.01 0e+00 8.0 0.01 0.01 0e+00"));
+  cr_expect(reduce.collective == Collective::reduce);
+  const std::string gather =
+      old_log(kOldGather, " 64 4 float 9.0 0.01 0.0075 0e+00 8.0 0.01 0.0075 0e+00");
+  expect_error(gather,
+               "line 1: which collective was measured is not told; put collective=NAME "
+               "before the file's name");
+  cr_expect(run_of(gather, {{"collective", "AllGather"}}).collective == Collective::all_gather);
+  cr_expect(run_of("+ mpirun -np 1 ./build/all_gather_perf -g 4\n" + gather).collective ==
+            Collective::all_gather);
+}
+
+Test(logs, json_tells_the_same) {
+  const auto run = run_of(kJson);
+  cr_expect(run.collective == Collective::all_gather && run.version == (NcclVersion{2, 28, 9}));
+  cr_expect(run.ranks == 4 && run.hosts == 2 && run.gpus_per_process == 2 && run.ended);
+  cr_expect_str_eq(run.limits.text().c_str(), "NCCL_ALGO=Ring NCCL_PROTO=LL,Simple");
+  cr_assert_eq(run.outcomes.size(), 2);
+  cr_expect(run.outcomes[1].in_place && run.outcomes[1].wrong == 3 && run.outcomes[1].line == 2);
+  expect_time(run.outcomes[0], 12.5);
+  expect_error("{\"config\":{\"nthreads\":1,\"ngpus\":1}}", "'results' is needed, a list");
+  expect_error("{\"results\":[]}", "'config' needs 'nthreads' and 'ngpus'");
+}
+
+Test(logs, json_that_was_cut_off_is_an_error) {
+  Logs logs;
+  const Status added = logs.add(kJson.substr(0, kJson.size() - 100), "log");
+  cr_assert(!added);
+  cr_expect(added.error().text.starts_with("cannot be read as JSON, or its program ended"));
+}
+
+// The last rank to come is the one that does not wait.
+Test(logs, outcomes_take_the_least_time_of_all_ranks) {
+  Logs logs;
+  cr_assert(logs.add(outcome(0, 1, 1, "30.5") + outcome(0, 2, 2, "20"), "rank0"));
+  cr_assert(logs.add(outcome(1, 1, 1, "12.5") + outcome(1, 2, 2, "null"), "rank1"));
+  const auto runs = logs.runs();
+  cr_assert_eq(runs.size(), 1);
+  cr_expect(runs[0].on_gpu && runs[0].ranks == 2 && runs[0].nodes == 1 && runs[0].hosts == 0);
+  cr_expect_str_eq(runs[0].file.c_str(), "rank0 and 1 more");
+  cr_assert_eq(runs[0].outcomes.size(), 2);
+  expect_time(runs[0].outcomes[0], 12.5);
+  expect_time(runs[0].outcomes[1], 20);
+  cr_expect(runs[0].outcomes[0].ran == (NcclPair{Algorithm::ring, Protocol::ll}));
+}
+
+Test(logs, outcomes_that_shared_a_kernel_are_left_out) {
+  const auto run = run_of(outcome(0, 7, 1, "10") + outcome(0, 7, 2, "11") + outcome(0, 8, 3, "12") +
+                          outcome(0, 7, 9, "13", "0xdef"));
+  cr_assert_eq(run.outcomes.size(), 2);
+  expect_time(run.outcomes[0], 12);
+  expect_time(run.outcomes[1], 13);
+}
+
+Test(logs, an_outcome_that_cannot_be_read_is_an_error_with_its_line) {
+  std::string other = outcome(0, 1, 1, "10");
+  other.replace(other.find("\"schema\":1"), 10, "\"schema\":2");
+  expect_error(outcome(0, 1, 1, "10") + other, "line 2: this release reads schema 1");
+  Logs logs;
+  const Status cut = logs.add(outcome(0, 1, 1, "10") + "{\"schema\":1,", "log");
+  cr_expect(!cut && cut.error().text.starts_with("line 2: "));
+}
+
+Test(limits, are_read_as_nccl_reads_its_variables) {
+  NcclLimits limits;
+  cr_assert(limits.set("NCCL_ALGO", "ring,nvlstree;allreduce:^Tree;broadcast:ring"));
+  const auto allows = [&](Collective collective, Algorithm algorithm) {
+    return limits.allows(collective, {algorithm, Protocol::simple});
+  };
+  cr_expect(allows(Collective::all_gather, Algorithm::nvls_tree));
+  cr_expect(!allows(Collective::all_gather, Algorithm::nvls));
+  cr_expect(allows(Collective::all_reduce, Algorithm::nvls));
+  cr_expect(!allows(Collective::all_reduce, Algorithm::tree));
+  cr_expect(!allows(Collective::broadcast, Algorithm::nvls_tree));
+  const Status unknown = limits.set("NCCL_PROTO", "LL256");
+  cr_expect(!unknown && unknown.error().text == "NCCL_PROTO=LL256: NCCL knows no 'LL256'");
+  const Status late = limits.set("NCCL_PROTO", "LL;Simple");
+  cr_expect(!late && late.error().text ==
+                         "NCCL_PROTO=LL;Simple: 'Simple' is for no function; only the first list "
+                         "may be");
+}
+
+Test(logs, an_old_releases_numbers_are_its_algorithms) {
+  const auto run = run_of(log_of(
+      {.least = 64, .most = 64, .environment = message("64 Bytes -> Algo 1 proto 0 time 6.100000")},
+      [](uint64_t) { return us(9); }));
+  cr_expect(run.outcomes[0].ran == (NcclPair{Algorithm::ring, Protocol::ll}));
+}
+
+// NCCL tells a rank's share where nccl-tests tells the whole.
+Test(logs, shares_of_ranks_are_matched_to_whole_buffers) {
+  const auto run = run_of(
+      log_of({.program = "all_gather_perf",
+              .least = 512,
+              .most = 512,
+              .environment = message("AllGather: 64 Bytes -> Algo RING proto LL128 channel{Lo..Hi}="
+                                     "{0..1}")},
+             [](uint64_t) { return us(9); }));
+  cr_expect(run.outcomes[0].ran == (NcclPair{Algorithm::ring, Protocol::ll128}));
+}
