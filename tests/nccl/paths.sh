@@ -55,4 +55,5 @@ differs dgx-h100 's/subsystem_device="0x1003"/subsystem_device="0x2003"/'
 differs pcie-only 's/gdr="0"/gdr="1"/'
 differs two-sockets-one-nic 's/modelid="85"/modelid="143"/'
 differs gh200 '/<c2c/d'
+! same pcie-3090x8 "$work/pcie-3090x8.xml" >/dev/null || { echo "peers reach each other" && failed=1; }
 exit $failed

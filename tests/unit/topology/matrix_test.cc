@@ -41,6 +41,15 @@ Test(matrix, words_are_those_of_nvidia_smi) {
     cr_expect(text.find(unused) == std::string::npos, "%s", unused);
 }
 
+// Polaris counts them against its NUMA nodes.
+Test(matrix, gpus_stand_in_the_order_of_their_numbers) {
+  const std::string text = matrix_text(*read_synthetic("a100x4-slingshot"));
+  for (int i = 0; i < 4; i++)
+    cr_assert(row(text, fmt::format("GPU{}", i)).back() == fmt::format("{}", 3 - i), "%s",
+              text.c_str());
+  cr_assert(row(text, "GPU3")[5] == "PHB" && row(text, "GPU3")[6] == "SYS");
+}
+
 Test(matrix, another_pci_domain_is_another_host_bridge) {
   Plan plan{.switches = {{0, 1, {400}, true}}};
   plan.edit = change("nic0", [](Device& d) { d.identity.bdf->domain = 1; });

@@ -221,6 +221,25 @@ Test(nccl_xml, of_links_to_one_end_with_several_classes_the_first_counts_and_a_g
   cr_assert_not(has_gap(alike, "gpu0", "of class"));
 }
 
+// Else each rank of NCCL looks up those of its own GPU's node alone, and takes its node for
+// another.
+Test(nccl_xml, of_several_nodes_it_is_written_that_no_cpus_are_known) {
+  const auto count = [](const std::string& text) {
+    size_t found = 0;
+    for (size_t at = text.find("affinity=\"\""); at != text.npos;
+         at = text.find("affinity=\"\"", at + 1))
+      found++;
+    return found;
+  };
+  const std::string two = written(*read_synthetic("dgx-h100"));
+  cr_assert(count(two) == 2);
+  cr_assert_not(find(read(two), "numa0")->attributes.contains("cpu.affinity"));
+  cr_assert(count(written(read_all(system_of(cpu(0, gpu(0)))))) == 0);
+  const std::string told = system_of(cpu(0, gpu(0), "affinity=\"ff\"") + cpu(1, gpu(1)));
+  cr_assert(count(written(read_all(told))) == 1 &&
+            written(read_all(told)).find("affinity=\"ff\"") != std::string::npos);
+}
+
 Test(nccl_xml, what_a_gpu_is_follows_from_its_pci_ids_where_nothing_tells) {
   const auto gpu_of = [](const char* vendor, const char* device, const char* inside) {
     return system_of(cpu(
