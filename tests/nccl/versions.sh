@@ -28,7 +28,9 @@ for version in 2 3 4 5 6 7; do
   check "tuner v$version: runs" run $name 4 2 NCCL_TUNER_PLUGIN=only -- --max-bytes 1M
   check "tuner v$version: is the one that NCCL took" said $name 1 "TUNER/Plugin: Using (crosstie \(v$version\)|tuner plugin crosstie)"
   check "tuner v$version: was made" said $name 1 'crosstie: tuner act: communicator .*8 ranks on 4 nodes'
-  if [ $version = 2 ]; then
+  if [ -z "$(ran off)" ]; then
+    echo "  this NCCL does not log what it runs"
+  elif [ $version = 2 ]; then
     check "tuner v2: NCCL runs what it chose, where that may run" obeyed_blindly $name
   else
     check "tuner v$version: NCCL runs what it chose" obeyed $name
