@@ -22,6 +22,7 @@ tests_unit_topology_t_SOURCES = \
   tests/unit/topology/domain_test.cc \
   tests/unit/topology/drawing_test.cc \
   tests/unit/topology/formats_test.cc \
+  tests/unit/topology/gpu_kinds_test.cc \
   tests/unit/topology/host_names_test.cc \
   tests/unit/topology/hwloc_live_test.cc \
   tests/unit/topology/hwloc_test.cc \
