@@ -30,10 +30,10 @@ Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
       share_(id, environment, log),
       name_(share_.name()),
       class_(share_.class_rules().classify(name_, shape_of(communicator))),
-      decision_(share_.decision(communicator, class_)) {
+      mode_(read_mode(environment)),
+      decision_(mode_ == TunerMode::off ? nullptr : share_.decision(communicator, class_)) {
   share_.tell_class(class_.traffic);
-  if (!decision_ || stands_aside(environment)) return;
-  mode_ = read_mode(environment);
+  if (!decision_) return;
   // The name comes last: a long one may be cut.
   log_.introduce(
       "tuner {}: communicator {}, {} ranks on {} nodes, {} to {} ranks a node, facts {:016x}, "
@@ -49,16 +49,12 @@ Tuner::Tuner(std::optional<uint64_t> id, const NcclCommunicator& communicator,
 
 // What the user says to NCCL is final. NCCL has applied it before it asks us; a second opinion
 // on what is left would surprise.
-bool Tuner::stands_aside(const Environment& environment) const {
+TunerMode Tuner::read_mode(const Environment& environment) const {
   for (const char* variable : {"NCCL_ALGO", "NCCL_PROTO"})
     if (const std::string* value = environment.find(variable)) {
       log_.introduce("tuner stands aside: {}={} is set", variable, *value);
-      return true;
+      return TunerMode::off;
     }
-  return false;
-}
-
-TunerMode Tuner::read_mode(const Environment& environment) const {
   const auto options = read_options<TunerOptions>(kTunerOptions, environment);
   if (options) return options->mode;
   // Whoever set it meant to change what the tuner does; off is the one answer that cannot surprise.
@@ -68,7 +64,7 @@ TunerMode Tuner::read_mode(const Environment& environment) const {
 
 Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, int* channels) {
   const bool known = function >= 0 && function < static_cast<int>(said_.size());
-  if (mode_ == TunerMode::off || !known) return {};
+  if (!decision_ || !known) return {};
   const auto collective = static_cast<Collective>(function);
   Choice choice = decision_->choose(collective, bytes, table);
   if (changes(choice)) say_once(collective, bytes, table, choice);

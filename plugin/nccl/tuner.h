@@ -30,15 +30,14 @@ class Tuner {
 
  private:
   TunerMode read_mode(const Environment& environment) const;
-  bool stands_aside(const Environment& environment) const;
   void say_once(Collective collective, uint64_t bytes, const NcclCostTable& table, Choice& choice);
 
   const Logger log_;
   Share share_;
   const std::string name_;  // of the communicator, empty where nobody was told
   const CommunicatorClass class_;
+  const TunerMode mode_;
   const std::shared_ptr<const NcclDecision> decision_;  // null: NCCL's choices stand
-  TunerMode mode_ = TunerMode::off;
   // By collective, a bit for each power of two of the size: a changed decision is logged when
   // it is the first of its kind, so at most 5 x 64 lines are written in a communicator's life.
   std::array<std::atomic<uint64_t>, Names<Collective>::all.size()> said_{};
