@@ -73,14 +73,14 @@ class Comparison {
 
   void run(const std::smatch& told) {
     told_runs_++;
-    const auto collective = spelled<Collective>(told[1]);
+    const auto collective = spelled<Collective>(told.str(1));
     if (!collective) return;
     const bool shared_out =
         *collective == Collective::all_gather || *collective == Collective::reduce_scatter;
     const uint64_t bytes = std::stoull(told[2]) * (shared_out ? model_.job().ranks : 1);
     const auto pick = model_.pick({*collective, bytes});
-    const auto algorithm = spelled<Algorithm>(told[3]);
-    const auto protocol = spelled<Protocol>(told[4]);
+    const auto algorithm = spelled<Algorithm>(told.str(3));
+    const auto protocol = spelled<Protocol>(told.str(4));
     const auto text = [&](auto a, auto p, uint32_t channels) {
       return fmt::format("{} {}: {}/{} {}", name(*collective), bytes, name(a), name(p), channels);
     };
@@ -99,7 +99,7 @@ class Comparison {
   }
 
   void costs(const std::smatch& told) {
-    const auto collective = spelled<Collective>(told[1]);
+    const auto collective = spelled<Collective>(told.str(1));
     const std::string cells = told[2];
     size_t column = 0;
     for (std::sregex_iterator i(cells.begin(), cells.end(), cell_), end; i != end; ++i, ++column)
