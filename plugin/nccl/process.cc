@@ -31,13 +31,13 @@ struct Process {
   std::map<uint64_t, Known> communicators;  // by NCCL's number; addresses stay while others come
   ClassRules class_rules;
   std::optional<Profile> profile;  // none: named, but not to be had
-  std::map<uint64_t, std::weak_ptr<const NcclDecision>> decisions;  // by their facts' digest
+  std::map<uint64_t, std::shared_ptr<const NcclDecision>> decisions;  // by their facts' digest
 };
 
 constinit std::mutex guard;
 constinit Process* process = nullptr;  // null while there are no shares
 
-// More than a file of rules may have, to be told so.
+// More than a file of rules or a profile may have, to be told so.
 constexpr size_t kMostRead = 128 << 10;
 
 Result<std::string> read_file(const std::string& path) {
@@ -61,14 +61,16 @@ Result<ClassRules> rules_of_file(const ClassRules& built_in, const std::string& 
   return built_in.with(*text, path);
 }
 
-// Built-in rules stand where the user's cannot be had.
+// Built-in rules stand where the user's cannot be had. Ranks that have them may decide otherwise:
+// nothing that one rank does helps, so it is said.
 ClassRules rules_of(const Environment& environment, const Logger& log) {
   const ClassRules built_in = ClassRules::built_in();
   const auto options = read_options<ClassOptions>(kClassOptions, environment);
   if (!options || options->rules.empty()) return built_in;
   const auto rules = rules_of_file(built_in, options->rules);
   if (rules) return *rules;
-  log.warn("{}: {}; the built-in rules stand", kClassOptions[0].name, rules.error().text);
+  log.warn("{}: {}; the built-in rules stand on this rank, and must on all", kClassOptions[0].name,
+           rules.error().text);
   return built_in;
 }
 
@@ -86,13 +88,13 @@ Result<Profile> profile_named(const std::string& name) {
   return profile;
 }
 
-// Nothing takes its place: other ranks may have it, and must not be left to decide otherwise.
+// Nothing takes its place. Where other ranks have it, no answer of this one is safe: so it is said.
 std::optional<Profile> profile_of(const Environment& environment, const Logger& log) {
   const auto options = read_options<ProfileOptions>(kProfileOptions, environment);
   const auto profile = profile_named(options ? options->profile : std::string());
   if (profile) return *profile;
-  log.warn("{}: {}; NCCL's own choices stand, on this rank", kProfileOptions[0].name,
-           profile.error().text);
+  log.warn("{}: {}; NCCL's own choices stand on this rank, and must on all",
+           kProfileOptions[0].name, profile.error().text);
   return std::nullopt;
 }
 
@@ -166,10 +168,8 @@ std::shared_ptr<const NcclDecision> Share::decision(const NcclCommunicator& comm
   const std::lock_guard lock(guard);
   if (!process->profile) return nullptr;
   auto& known = process->decisions[Digest().add(communicator.digest()).add(of.digest()).value()];
-  if (auto decision = known.lock()) return decision;
-  const auto decision = std::make_shared<const NcclDecision>(communicator, of, *process->profile);
-  known = decision;
-  return decision;
+  if (!known) known = std::make_shared<const NcclDecision>(communicator, of, *process->profile);
+  return known;
 }
 
 size_t communicators_known() {

@@ -62,11 +62,12 @@ TunerMode Tuner::read_mode(const Environment& environment) const {
   return TunerMode::off;
 }
 
-Decided Tuner::decide(int function, uint64_t bytes, const NcclCostTable& table, int* channels) {
+Decided Tuner::decide(int function, uint64_t bytes, uint32_t operations, const NcclCostTable& table,
+                      int* channels) {
   const bool known = function >= 0 && function < static_cast<int>(said_.size());
   if (!decision_ || !known) return {};
   const auto collective = static_cast<Collective>(function);
-  Choice choice = decision_->choose(collective, bytes, table);
+  Choice choice = decision_->choose(collective, bytes, table, operations);
   if (changes(choice)) say_once(collective, bytes, table, choice);
   if (mode_ != TunerMode::act) return {};
   if (choice.channels > 0 && channels != nullptr) *channels = static_cast<int>(choice.channels);

@@ -26,7 +26,9 @@ class Tuner {
 
   // On NCCL's launch path: no lock, no allocation. function: NCCL's number of the collective.
   // Writes what is decided into the table, if there is one, and the channels, if they are chosen.
-  Decided decide(int function, uint64_t bytes, const NcclCostTable& table, int* channels);
+  // operations: of a group, in a row.
+  Decided decide(int function, uint64_t bytes, uint32_t operations, const NcclCostTable& table,
+                 int* channels);
 
  private:
   TunerMode read_mode(const Environment& environment) const;

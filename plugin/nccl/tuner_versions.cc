@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tuner under each version of NCCL's interface. Whatever happens, NCCL hears success: any
 // other answer would end the job.
+#include <algorithm>
 #include <memory>
 
 #include "nccl/abi/tuner_v2.h"
@@ -79,32 +80,36 @@ abi::Result init(void** context, uint64_t id, size_t ranks, size_t nodes, abi::L
   return make(context, id, communicator, log);
 }
 
+uint32_t operations_of(int told) { return static_cast<uint32_t>(std::max(1, told)); }
+
 // NCCL's own reader of version 2 gives the pair a time of 0 where both are set.
 abi::Result get_coll_info_v2(void* context, int function, size_t bytes, int /*collnet*/,
-                             int /*nvls*/, int /*pipelined*/, int* algorithm, int* protocol,
+                             int /*nvls*/, int operations, int* algorithm, int* protocol,
                              int* channels) noexcept {
   if (context == nullptr) return abi::kSuccess;
   return guarded([&] {
-    const Decided decided = static_cast<Tuner*>(context)->decide(function, bytes, {}, channels);
+    const Decided decided = static_cast<Tuner*>(context)->decide(
+        function, bytes, operations_of(operations), {}, channels);
     if (!decided) return;
     *algorithm = static_cast<int>(decided->algorithm);
     *protocol = static_cast<int>(decided->protocol);
   });
 }
 
-abi::Result get_coll_info(void* context, int function, size_t bytes, int /*pipelined*/,
-                          float** costs, int algorithms, int protocols, int /*registered*/,
+abi::Result get_coll_info(void* context, int function, size_t bytes, int operations, float** costs,
+                          int algorithms, int protocols, int /*registered*/,
                           int* channels) noexcept {
   if (context == nullptr) return abi::kSuccess;
   return guarded([&] {
     const NcclCostTable table{reinterpret_cast<float*>(costs), algorithms, protocols};
-    static_cast<Tuner*>(context)->decide(function, bytes, table, channels);
+    static_cast<Tuner*>(context)->decide(function, bytes, operations_of(operations), table,
+                                         channels);
   });
 }
 
-abi::Result get_coll_info_v3(void* context, int function, size_t bytes, int pipelined,
+abi::Result get_coll_info_v3(void* context, int function, size_t bytes, int operations,
                              float** costs, int algorithms, int protocols, int* channels) noexcept {
-  return get_coll_info(context, function, bytes, pipelined, costs, algorithms, protocols, 0,
+  return get_coll_info(context, function, bytes, operations, costs, algorithms, protocols, 0,
                        channels);
 }
 

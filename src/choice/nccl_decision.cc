@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ranges>
 
 #include "base/digest.h"
 #include "choice/class_choice.h"
@@ -20,11 +21,13 @@ bool offers(const NcclCostTable& table, Algorithm algorithm) {
   return false;
 }
 
-// A pair that NCCL takes for so many times as slow as its own pick it means to keep from running:
-// sums of 8-bit floats on long rings are 1024 times as dear (src/enqueue.cc). No model is as wrong.
+// NCCL makes Ring 1024 times as dear for sums of 8-bit floats over more than 8 ranks, which lose
+// too much on their way (src/enqueue.cc); a tuner is not told the type. A ring that is so many
+// times as slow as what else may run is fenced: 1024 less what a ring can be faster by.
 constexpr float kFence = 64;
 
-// NCCL computes in single precision.
+// NCCL computes in single precision, some ten operations; the rates that its search for graphs
+// tries are 4 % and more apart.
 constexpr double kSame = 2e-5;
 
 constexpr std::string_view kNoWords = "an algorithm that is not known here may run",
@@ -52,22 +55,28 @@ class Entries {
   std::span<const Entry> all() const { return {all_.data(), count_}; }
   const Entry& own() const { return all_[own_]; }
   bool any_without_words() const { return without_words_; }
-  bool has(NcclPair pair) const {
+  bool all_are_times() const { return times_; }
+  bool offer(NcclPair pair) const {
     for (const Entry& entry : all())
-      if (entry.pair == pair) return entry.us < kFence * own().us;
+      if (entry.pair == pair) return !fenced(entry);
     return false;
   }
 
  private:
   void add(size_t a, size_t p, float us) {
     if (a >= kNcclAlgorithms || p >= kNcclProtocols) return without_words_ = true, void();
+    if (!(us > kNcclWinning)) times_ = false;  // NaN is none either
     if (count_ == 0 || us < all_[own_].us) own_ = count_;
     all_[count_++] = {{static_cast<Algorithm>(a), static_cast<Protocol>(p)}, us};
   }
 
+  bool fenced(const Entry& entry) const {
+    return entry.pair.algorithm == Algorithm::ring && entry.us > kFence * own().us;
+  }
+
   std::array<Entry, kNcclAlgorithms * kNcclProtocols> all_;
   size_t count_ = 0, own_ = 0;
-  bool without_words_ = false;
+  bool without_words_ = false, times_ = true;
 };
 
 // Of what has no words here no time is known: whether it is better must not depend on a rank's own
@@ -75,31 +84,23 @@ class Entries {
 std::string_view why_left_alone(const NcclCostTable& table, const Entries& entries) {
   if (table.size() == 0) return {};
   if (entries.any_without_words()) return kNoWords;
-  return entries.all().empty() ? kNothing : untouchable(table);
+  if (entries.all().empty()) return kNothing;
+  return entries.all_are_times() ? std::string_view() : untouchable(table);
 }
 
-// Whether all ranks have the same time of the pair in their tables.
-bool agreed(const NcclJob& job, NcclPair pair) {
-  return job.nodes == 1 || (pair.algorithm != Algorithm::ring && pair.protocol != Protocol::ll);
-}
-
-// The table is that of the system: no entry that all ranks share says otherwise, and one at least
-// says so.
 bool shows(const Entries& entries, const NcclModel& nccl, const NcclCall& call) {
-  bool shown = false;
-  for (const Entry& entry : entries.all()) {
-    if (!agreed(nccl.job(), entry.pair)) continue;
+  // Simple's and NVLS's tell systems apart soonest.
+  for (const Entry& entry : std::views::reverse(entries.all())) {
     const auto time = nccl.time(call, entry.pair.algorithm, entry.pair.protocol);
     if (!time || std::abs(entry.us - time->count() * 1e6) > kSame * entry.us) return false;
-    shown = true;
   }
-  return shown;
+  return !entries.all().empty();
 }
 
 // Without a table NCCL passes over what may not run.
 const NcclPair* first_that_may_run(std::span<const NcclPair> order, const Entries& entries) {
   for (const NcclPair& pair : order)
-    if (entries.all().empty() || entries.has(pair)) return &pair;
+    if (entries.all().empty() || entries.offer(pair)) return &pair;
   return nullptr;
 }
 
@@ -127,7 +128,7 @@ NcclDecision::NcclDecision(const NcclCommunicator& communicator, const Communica
     : communicator_(communicator),
       class_(of),
       digest_(Digest().add(communicator.digest()).add(of.digest()).add(profile.digest()).value()) {
-  if (communicator.nodes == 0 || communicator.ranks <= communicator.nodes / 2) return;
+  if (communicator.nodes == 0 || communicator.ranks < std::max(2u, communicator.nodes)) return;
   if (profile.system)
     add_named(profile, of);
   else
@@ -143,28 +144,28 @@ void NcclDecision::add_named(const Profile& profile, const CommunicatorClass& of
                       NcclRanking(CostModel(profile.values, facts, job()), of)});
 }
 
-// NCCL's graphs, and with them its times, are known for nodes that are alike.
 void NcclDecision::add_built_in(const Profile& profile, const CommunicatorClass& of) {
-  const NcclCommunicator& c = communicator_;
-  const auto release = release_of(c.constants);
-  if (release && c.fewest_ranks_per_domain == c.most_ranks_per_domain)
-    for (const KnownSystem& system : known_systems(*release, c.nodes, c.most_ranks_per_domain))
-      systems_.push_back(
-          {fmt::format("the least time predicted on {}, whose times NCCL's table has",
-                       system.machines),
-           system.nccl, NcclRanking(CostModel(profile.values, system.facts, job()), of)});
-  about_ = systems_.empty() ? "no system that is known"
-                            : fmt::format("one of {} systems, by NCCL's table", systems_.size());
+  about_ = "no system that is known";
+  if (communicator_.nodes > 1) return;
+  const auto release = release_of(communicator_.constants);
+  if (!release) return;
+  for (const KnownSystem& system : known_systems(*release, 1, communicator_.ranks))
+    systems_.push_back({fmt::format("the least time predicted on {}, whose times NCCL's table has",
+                                    system.machines),
+                        system.nccl,
+                        NcclRanking(CostModel(profile.values, system.facts, job()), of)});
+  if (!systems_.empty())
+    about_ = fmt::format("one of {} systems, by NCCL's table", systems_.size());
 }
 
-Choice NcclDecision::choose(Collective collective, uint64_t bytes,
-                            const NcclCostTable& table) const {
-  Choice choice = pick(collective, bytes, table);
+Choice NcclDecision::choose(Collective collective, uint64_t bytes, const NcclCostTable& table,
+                            uint32_t operations) const {
+  Choice choice = pick({collective, bytes, operations}, table);
   choice.channels = budget_at(bytes, table);
   return choice;
 }
 
-Choice NcclDecision::pick(Collective collective, uint64_t bytes, const NcclCostTable& table) const {
+Choice NcclDecision::pick(const NcclCall& call, const NcclCostTable& table) const {
   Choice choice;
   const Entries entries(table);
   choice.reason = why_left_alone(table, entries);
@@ -172,9 +173,11 @@ Choice NcclDecision::pick(Collective collective, uint64_t bytes, const NcclCostT
   const NcclPair* to_run = nullptr;
   choice.reason = kUnknown;
   for (const System& system : systems_) {
-    if (system.nccl && !shows(entries, *system.nccl, {collective, bytes})) continue;
-    const NcclPair* pair = first_that_may_run(system.ranking.at(collective, bytes), entries);
-    if (pair == nullptr || (to_run && !(*pair == *to_run))) {
+    const NcclPair* pair =
+        first_that_may_run(system.ranking.at(call.collective, call.bytes), entries);
+    if (pair && to_run && *pair == *to_run) continue;  // whether it is that one changes nothing
+    if (system.nccl && !shows(entries, *system.nccl, call)) continue;
+    if (pair == nullptr || to_run) {
       choice.reason = pair ? kTorn : kNothing;
       return choice;
     }
@@ -208,10 +211,12 @@ uint64_t NcclDecision::digest_of(Collective collective, uint64_t bytes,
 // What a tuner writes replaces NCCL's own number up to 2.30: it is asked for only where NCCL would
 // take no fewer. For CollNet nothing bounds it from above, so it is left alone there.
 uint32_t NcclDecision::budget_at(uint64_t bytes, const NcclCostTable& table) const {
+  if (table.size() == 0) return 0;
+  const uint32_t channels = channels_to_ask(class_, communicator_.ranks, bytes);
+  if (channels == 0) return 0;
   const bool collnet =
       offers(table, Algorithm::collnet_direct) || offers(table, Algorithm::collnet_chain);
-  if (table.size() == 0 || collnet) return 0;
-  return channels_to_ask(class_, communicator_.ranks, bytes);
+  return collnet ? 0 : channels;
 }
 
 }  // namespace crosstie

@@ -3,13 +3,13 @@
 // ranks share, and from then on a look-up.
 //
 // On a system that is named (a profile's) the answer follows from the collective, the size and what
-// NCCL's table ignores; its times are not read, as they may differ between ranks. On one that is
-// not, those built-in systems count whose times are in the table, in entries that are the same on
-// all ranks; where they would not all answer alike, NCCL's own choice stands. On one node all
-// entries are the same: GPUs alone make them. On several, Ring's and those of LL hold the latency
-// and the rate of the rank's own CPU (NCCL 2.28.9, src/graph/tuning.cc: ncclTopoGetNetOverhead's
-// and llMaxBws' use), others do not. Graphs are reduced over all ranks before (init.cc), and so is
-// the compute capability.
+// NCCL's table ignores; of its times only a fence around rings is read (nccl_decision.cc). Where
+// none is named, and on one node, those built-in systems count whose times the table has; where
+// they would not all answer alike, NCCL's own choice stands. On one node all ranks have the same
+// table: only graphs, which are reduced over all ranks before (NCCL 2.28.9, src/init.cc), and the
+// least compute capability make it. On several each time holds the latency of the rank's own NIC,
+// which is not reduced (src/graph/search.cc, latencyInter), and before 2.23 its own CPU's: there a
+// system must be named.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -44,7 +44,9 @@ class NcclDecision {
   // On NCCL's launch path: no lock, no allocation. The table may be empty where NCCL shows none.
   // The first candidate is to run and may be NCCL's own, which is the second where there is a
   // table.
-  Choice choose(Collective collective, uint64_t bytes, const NcclCostTable& table) const;
+  // operations: of a group in a row, which NCCL's times count.
+  Choice choose(Collective collective, uint64_t bytes, const NcclCostTable& table,
+                uint32_t operations = 1) const;
   // For the log: what the candidates of a choice for that call are predicted to take.
   void price(Collective collective, uint64_t bytes, Choice& choice) const;
 
@@ -64,7 +66,7 @@ class NcclDecision {
   void add_built_in(const Profile& profile, const CommunicatorClass& of);
   CostJob job() const { return {communicator_.ranks, communicator_.nodes}; }
 
-  Choice pick(Collective collective, uint64_t bytes, const NcclCostTable& table) const;
+  Choice pick(const NcclCall& call, const NcclCostTable& table) const;
   uint32_t budget_at(uint64_t bytes, const NcclCostTable& table) const;
 
   NcclCommunicator communicator_;

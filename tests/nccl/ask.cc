@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ask COUNT: getCollInfo, COUNT times, of a communicator of 32 DGX H100 that is to be known by
+// ask COUNT: getCollInfo, COUNT times, of a communicator of a DGX H100 that is to be known by
 // NCCL's table, which is the most work: all systems' times are compared. Prints the time of a call
 // in nanoseconds; run under callgrind for its instructions.
 #include <algorithm>
@@ -84,12 +84,12 @@ struct Asked {
 Asked make() {
   const auto release = find_nccl_release({2, 28, 9})->release;
   const auto machine = read_synthetic("dgx-h100")->hosts[0].machine;
-  const NcclModel nccl(release, model_job(machine, 32, 8, release)->nccl);
+  const NcclModel nccl(release, model_job(machine, 1, 8, release)->nccl);
   Asked asked;
   for (size_t i = 0; i < kSizes; i++) asked.tables[i] = costs_of(nccl, uint64_t{1} << i);
-  abi::NvlDomainInfoV5 domains{32, 8, 8};
+  abi::NvlDomainInfoV5 domains{1, 8, 8};
   abi::TunerConstantsV5 constants = constants_of(release);
-  ncclTunerPlugin_v5.init(&asked.context, 1, 256, 32, nullptr, &domains, &constants);
+  ncclTunerPlugin_v5.init(&asked.context, 1, 8, 1, nullptr, &domains, &constants);
   return asked;
 }
 

@@ -3,7 +3,7 @@
 # getCollInfo is on NCCL's launch path: its instructions are bounded, by callgrind's count; its time
 # is reported. Twice as many calls less as many cost that many calls.
 ask=$builddir/tests/nccl/ask
-most=4000
+most=4500
 unset CROSSTIE_PROFILE CROSSTIE_TUNER CROSSTIE_CLASS_RULES NCCL_ALGO NCCL_PROTO
 $ask 200000 || exit 1
 if ! command -v valgrind >/dev/null || [ -n "${SANITIZE_FLAGS-}" ]; then

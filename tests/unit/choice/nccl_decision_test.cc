@@ -35,6 +35,8 @@ Choice choose(const NcclDecision& decision, uint64_t bytes, const NcclCostTable&
   return choice;
 }
 
+Table h100_table(uint64_t bytes) { return table_of(nccl_on("dgx-h100", 1, 8), kAll, bytes); }
+
 // The fastest by the cost model, of what the table allows.
 NcclPair fastest(const CostModel& cost, Table& table, uint64_t bytes) {
   std::optional<NcclPair> best;
@@ -87,11 +89,11 @@ Test(nccl_decision, what_the_table_ignores_gives_way_to_the_next) {
 }
 
 Test(nccl_decision, without_a_name_a_system_is_known_by_the_times_of_nccls_table) {
-  const NcclDecision unnamed(communicator(4, 8), any_class(), published());
-  const NcclDecision by_name = on_h100();
+  const NcclDecision unnamed(communicator(1, 8), any_class(), published());
+  const NcclDecision by_name(communicator(1, 8), any_class(), named("dgx-h100"));
   int decided = 0;
   for (uint64_t bytes = 8; bytes <= kLarge; bytes *= 2) {
-    Table table = four_h100_nodes(bytes);
+    Table table = h100_table(bytes);
     const Choice choice = choose(unnamed, bytes, table.view());
     const Choice expected = choose(by_name, bytes, table.view());
     if (choice.abstains()) continue;
@@ -102,38 +104,47 @@ Test(nccl_decision, without_a_name_a_system_is_known_by_the_times_of_nccls_table
 }
 
 Test(nccl_decision, a_table_of_no_system_that_is_known_is_left_alone) {
-  const NcclDecision unnamed(communicator(4, 8), any_class(), published());
-  Table table = four_h100_nodes(16 * kMiB);
+  const NcclDecision unnamed(communicator(1, 8), any_class(), published());
+  Table table = h100_table(16 * kMiB);
   cr_assert_not(choose(unnamed, 16 * kMiB, table.view()).abstains());
   table.view().at(Algorithm::tree, Protocol::simple) *= 1.001f;
   cr_assert(choose(unnamed, 16 * kMiB, table.view()).abstains());
 }
 
-// Entries that hold a rank's own CPU say nothing of the system.
-Test(nccl_decision, rings_are_not_read_on_several_nodes_to_know_a_system) {
-  const NcclDecision unnamed(communicator(4, 8), any_class(), published());
-  Table table = four_h100_nodes(16 * kMiB);
-  const Choice before = choose(unnamed, 16 * kMiB, table.view());
-  for (const auto protocol : {Protocol::ll, Protocol::ll128, Protocol::simple})
-    table.view().at(Algorithm::ring, protocol) *= 1.3f;
-  const Choice after = choose(unnamed, 16 * kMiB, table.view());
-  cr_assert(!after.abstains() && after.candidates[0].same(before.candidates[0]));
-  Table rings = four_h100_nodes(16 * kMiB, Collective::all_gather);
-  cr_assert(unnamed.choose(Collective::all_gather, 16 * kMiB, rings.view()).abstains());
+// What is ignored for the type or the operation, as NVLS is for 8-bit integers, is not missed.
+Test(nccl_decision, a_system_is_known_also_by_what_nccl_does_not_ignore) {
+  const NcclDecision unnamed(communicator(1, 8), any_class(), published());
+  Table table = h100_table(16 * kMiB);
+  table.view().at(Algorithm::nvls, Protocol::simple) = kNcclIgnored;
+  cr_assert_not(choose(unnamed, 16 * kMiB, table.view()).abstains());
 }
 
-Test(nccl_decision, constants_of_no_release_that_is_known_and_unlike_nodes_name_no_system) {
-  Table table = four_h100_nodes(16 * kMiB);
-  NcclCommunicator odd = communicator(4, 8);
+// NCCL charges a group's latency for each of its operations on rings, and for each batch on others.
+Test(nccl_decision, a_system_is_known_in_a_group_of_operations_too) {
+  const NcclDecision unnamed(communicator(1, 8), any_class(), published());
+  Table table = table_of(nccl_on("dgx-h100", 1, 8), kAll, 16 * kMiB, 3);
+  cr_assert(unnamed.choose(kAll, 16 * kMiB, table.view()).abstains());
+  cr_assert_not(unnamed.choose(kAll, 16 * kMiB, table.view(), 3).abstains());
+}
+
+// There a time holds the latency of the rank's own NIC.
+Test(nccl_decision, on_several_nodes_no_table_names_a_system) {
+  const NcclDecision unnamed(communicator(4, 8), any_class(), published());
+  for (uint64_t bytes = 8; bytes <= kLarge; bytes *= 2) {
+    Table table = four_h100_nodes(bytes);
+    cr_assert(choose(unnamed, bytes, table.view()).abstains());
+  }
+}
+
+Test(nccl_decision, constants_of_no_release_that_is_known_name_no_system) {
+  Table table = h100_table(16 * kMiB);
+  NcclCommunicator odd = communicator(1, 8);
   odd.constants.latency.base[0][0] *= 1.01;
-  NcclCommunicator uneven = communicator(4, 8);
-  uneven.fewest_ranks_per_domain = 7;
   NcclCommunicator untold;
-  untold.ranks = 32, untold.nodes = 4;
-  for (const NcclCommunicator& of : {odd, uneven, untold})
-    cr_assert(NcclDecision(of, any_class(), published())
-                  .choose(kAll, 16 * kMiB, table.view())
-                  .abstains());
+  untold.ranks = 8, untold.nodes = 1;
+  for (const NcclCommunicator& of : {odd, untold})
+    cr_assert(
+        choose(NcclDecision(of, any_class(), published()), 16 * kMiB, table.view()).abstains());
 }
 
 Test(nccl_decision, a_class_without_nvls_gets_none) {
@@ -210,14 +221,17 @@ Test(nccl_decision, without_a_table_a_named_system_still_has_a_pick) {
 }
 
 // 18 hosts of 4 GPUs, with the NICs of all.
-Test(nccl_decision, a_node_of_several_hosts_has_the_nics_of_all) {
-  Table table = table_of(nccl_on("gb200-nvl72", 2, 72), kAll, kLarge);
-  const NcclDecision unnamed(communicator(2, 72), any_class(), published());
+Test(nccl_decision, a_node_of_several_hosts_is_known_and_has_the_nics_of_all) {
+  Table table = table_of(nccl_on("gb200-nvl72", 1, 72), kAll, kLarge);
+  const NcclDecision unnamed(communicator(1, 72), any_class(), published());
+  cr_assert_not(choose(unnamed, kLarge, table.view()).abstains());
+  const auto rack = read_synthetic("18x gb200-nvl72");
+  const SystemFacts facts = model_job(rack->hosts[0].machine, 36, 4, nccl_release())->facts;
+  const CostModel cost(published().values, facts, {144, 2});
   const NcclDecision by_name(communicator(2, 72), any_class(), named("gb200-nvl72"));
-  const Choice choice = choose(unnamed, kLarge, table.view());
-  cr_assert(!choice.abstains());
-  cr_assert(choice.candidates[0].predicted ==
-            choose(by_name, kLarge, table.view()).candidates[0].predicted);
+  const Choice choice = choose(by_name, kLarge, {});
+  const Candidate& pick = choice.candidates[0];
+  cr_assert(pick.predicted == cost.predict(kAll, pick.algorithm, pick.protocol, kLarge).time());
 }
 
 Test(nccl_decision, without_a_budget_channels_are_nccls) { cr_assert(asked(0, kLarge) == 0); }

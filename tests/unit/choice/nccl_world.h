@@ -48,8 +48,8 @@ inline NcclModel nccl_on(std::string_view machine, uint32_t nodes, uint32_t rank
   return NcclModel(release, model_job(kind, nodes * hosts, ranks_per_node / hosts, release)->nccl);
 }
 
-// As a rank sees it whose host has such a CPU: every rank finds the latency of its own network, and
-// up to 2.24 each its own limit of LL.
+// As a rank sees it whose host has such a CPU, in releases before 2.23, in which each rank goes by
+// its own.
 inline NcclModel seen_from(NcclCpu cpu, const NcclModel& nccl,
                            const NcclRelease& release = nccl_release()) {
   NcclJob job = nccl.job();
@@ -57,13 +57,14 @@ inline NcclModel seen_from(NcclCpu cpu, const NcclModel& nccl,
   return NcclModel(release, job);
 }
 
-inline Table table_of(const NcclModel& nccl, Collective collective, uint64_t bytes) {
+inline Table table_of(const NcclModel& nccl, Collective collective, uint64_t bytes,
+                      uint32_t operations = 1) {
   Table table;
   for (size_t a = 0; a < kNcclAlgorithms; a++)
     for (size_t p = 0; p < kNcclProtocols; p++) {
       const auto algorithm = static_cast<Algorithm>(a);
       const auto protocol = static_cast<Protocol>(p);
-      if (const auto time = nccl.time({collective, bytes}, algorithm, protocol))
+      if (const auto time = nccl.time({collective, bytes, operations}, algorithm, protocol))
         table.set(algorithm, protocol, time->count() * 1e6);
     }
   return table;
