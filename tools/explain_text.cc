@@ -47,7 +47,7 @@ std::string class_text(const CommunicatorClass& of) {
   const ClassPolicy& policy = of.policy;
   std::string text = fmt::format("class {}: aim {}", name(of.traffic), name(policy.aim));
   if (policy.worth > 0) text += fmt::format(" (worth {:g} %)", 100 * policy.worth);
-  text += of.nvls ? ", NVLS yes" : ", NVLS no";
+  text += of.nvls ? ", NVLS allowed" : ", NVLS not allowed";
   if (policy.nvls_from_ranks > 0)
     text += fmt::format(" (from {} ranks a node)", policy.nvls_from_ranks);
   if (policy.channels > 0) text += fmt::format(", at most {} channels", policy.channels);
@@ -55,10 +55,9 @@ std::string class_text(const CommunicatorClass& of) {
 }
 
 std::string head_text(const Explanation& of) {
-  return wrapped(fmt::format("{}: {} GPUs on {} of {}, NCCL {}", name(of.collective), of.job.ranks,
-                             of.hosts == 1 ? "1 host" : fmt::format("{} hosts", of.hosts),
-                             of.system, of.nccl),
-                 0) +
+  return fmt::format("{}: {} GPUs on {}, NCCL {}\nsystem {}\n", name(of.collective), of.job.ranks,
+                     of.hosts == 1 ? "1 host" : fmt::format("{} hosts", of.hosts), of.nccl,
+                     of.system) +
          wrapped(class_text(of.communicator_class), 0) +
          fmt::format("{:>6} {:21} {:>2} {:>11} {:>10} {:>4}  {}\n", "bytes", "choice", "ch", "us",
                      "bound us", "q", "NCCL's own");

@@ -103,7 +103,7 @@ std::string expanded(std::string_view path) {
 }
 
 Result<Fd> open_log(const std::string& path) {
-  Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644));
   if (!file) return fail_errno(Code::io, path);
   return file;
 }

@@ -3,6 +3,7 @@
 #include "nccl/process.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,6 +13,7 @@
 
 #include "base/digest.h"
 #include "base/handle.h"
+#include "base/printable.h"
 #include "nccl/options.h"
 
 namespace crosstie::nccl {
@@ -39,15 +41,22 @@ constinit Process* process = nullptr;  // null while there are no shares
 
 // More than a file of rules or a profile may have, to be told so.
 constexpr size_t kMostRead = 128 << 10;
+// Of a path in a line of NCCL's log, which is cut at some length.
+constexpr size_t kMostShown = 200;
 
+// Of a pipe nobody may ever write to, and a job waits for no one.
 Result<std::string> read_file(const std::string& path) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return fail_errno(Code::missing, path);
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const std::string shown = printable(path).substr(0, kMostShown);
+  if (!file) return fail_errno(Code::missing, shown);
+  struct stat found {};
+  if (fstat(file.get(), &found) != 0) return fail_errno(Code::io, shown);
+  if (!S_ISREG(found.st_mode)) return fail(Code::invalid, "{} is no regular file", shown);
   std::string text(kMostRead, '\0');
   size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0) return fail_errno(Code::io, path);
+    if (got < 0) return fail_errno(Code::io, shown);
     if (got == 0) break;
     size += static_cast<size_t>(got);
   }
@@ -82,9 +91,13 @@ Result<Profile> profile_named(const std::string& name) {
     return built_in;
   }
   const auto text = read_file(name);
+  if (!text && text.error().code == Code::missing)
+    return fail(Code::missing,
+                "{}, nor is a machine of that name built in (crosstie topo -i lists them)",
+                text.error().text);
   if (!text) return pass(text);
   auto profile = read_profile(*text);
-  if (!profile) return pass(profile, name);
+  if (!profile) return pass(profile, printable(name).substr(0, kMostShown));
   return profile;
 }
 

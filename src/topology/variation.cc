@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "base/edit_distance.h"
 #include "base/text.h"
@@ -87,7 +88,7 @@ constexpr std::array kRows = {
     Row{"cpu", "amd", "intel or amd", read_cpu},
 };
 
-Status read_change(std::string_view change, Variation& to) {
+Status read_change(std::string_view change, std::set<std::string_view>& given, Variation& to) {
   const size_t equals = std::min(change.find('='), change.size());
   const std::string_view key = trim(change.substr(0, equals));
   const auto row = std::ranges::find(kRows, key, &Row::key);
@@ -98,6 +99,7 @@ Status read_change(std::string_view change, Variation& to) {
     return fail(Code::invalid, "'{}' cannot be varied; write {}{}", change, variation_examples(),
                 meant.empty() ? "" : fmt::format(" (did you mean {}?)", meant));
   }
+  if (!given.insert(row->key).second) return fail(Code::invalid, "'{}' is given twice", row->key);
   const std::string_view value = trim(change.substr(std::min(equals + 1, change.size())));
   if (!row->read(value, to))
     return fail(Code::invalid, "'{}': write {}={} ({})", change, row->key, row->example, row->doc);
@@ -326,10 +328,11 @@ std::string variation_examples() {
 
 Result<Variation> parse_variation(std::string_view changes) {
   Variation variation{std::string(changes)};
+  std::set<std::string_view> given;
   for (size_t from = 0; from <= changes.size();) {
     const size_t comma = std::min(changes.find(',', from), changes.size());
-    if (const Status read = read_change(changes.substr(from, comma - from), variation); !read)
-      return pass(read);
+    const Status read = read_change(changes.substr(from, comma - from), given, variation);
+    if (!read) return pass(read);
     from = comma + 1;
   }
   return variation;

@@ -49,9 +49,10 @@ budget() { # the ranks' 16 MiB ran on one channel, where NCCL takes two
 }
 check "the user's rules: bound the channels of their class" budget
 
-for fault in missing unreadable foreign; do
+for fault in missing unreadable foreign pipe; do
   file=$work/$fault.toml
   case $fault in
+    pipe) mkfifo "$file" ;;
     unreadable) echo 'schema = [' >"$file" ;;
     foreign) printf 'schema = 2\n[future]\n' >"$file" ;;
   esac

@@ -45,7 +45,8 @@ check "bad value: a warning names it" said bad 1 "WARN crosstie: CROSSTIE_TUNER:
 check "bad value: NCCL's choice stands" same bad 3x2.off
 printf 'schema = 2\n' >"$work/foreign.toml"
 echo 'schema = [' >"$work/unreadable.toml"
-for fault in missing foreign unreadable; do
+mkfifo "$work/pipe.toml"
+for fault in missing foreign unreadable pipe; do
   check "$fault profile: runs" run $fault 3 2 CROSSTIE_PROFILE="$work/$fault.toml" -- $all
   check "$fault profile: a warning names it" said $fault 1 "WARN crosstie: CROSSTIE_PROFILE: .*$fault.toml: .*; NCCL's own choices stand on this rank, and must on all"
   check "$fault profile: NCCL's choices stand" same $fault 3x2.off

@@ -124,6 +124,8 @@ Test(variation, what_cannot_be_varied_is_said) {
   cr_assert(error("dgx-h100:nic=8").find("did you mean nics?") != std::string::npos);
   cr_assert(error("dgx-h100:nics=8x400").find("write nics=8x400G") != std::string::npos);
   cr_assert(error("dgx-h100:nics=0").find("write nics=") != std::string::npos);
+  cr_assert(error("dgx-h100:nics=8x400G,nics=4x100G").find("'nics' is given twice") !=
+            std::string::npos);
   cr_assert(error("dgx-h100:gpus=").find("write gpus=4") != std::string::npos);
   cr_assert(error("dgx-h100:gpus=4,").find("cannot be varied") != std::string::npos);
   cr_assert(error("dgx-h100:gpus=9").find("there are 8") != std::string::npos);
