@@ -100,7 +100,8 @@ Calibration with_row(uint64_t bytes, double out, double in, uint64_t wrong = 0) 
 double time_at(uint64_t bytes) {
   Logs logs;
   cr_assert(logs.add(modelled({}, published().values, {}), "log"));
-  for (const Outcome& of : logs.runs()[0].outcomes)
+  const auto runs = logs.runs();
+  for (const Outcome& of : runs[0].outcomes)
     if (of.bytes == bytes) return of.time.count() * 1e6;
   return 0;
 }
