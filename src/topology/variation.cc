@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include "base/edit_distance.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "topology/domain.h"
 #include "topology/rails.h"
@@ -20,10 +20,8 @@ namespace {
 constexpr uint32_t kMost = 1024;
 
 std::optional<uint32_t> number(std::string_view text, uint32_t least = 1) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value >= least && value <= kMost ? std::optional(value) : std::nullopt;
+  const auto value = number_of<uint32_t>(text);
+  return value && *value >= least && *value <= kMost ? value : std::nullopt;
 }
 
 // "400G": gigabits a second.

@@ -2,10 +2,10 @@
 #include "topology/probe/hwloc_tree.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <pugixml.hpp>
 
+#include "base/numbers.h"
 #include "base/printable.h"
 #include "topology/xml.h"
 
@@ -20,14 +20,6 @@ constexpr int kDeepest = 128;
 constexpr size_t kMostEnds = 1024;
 // As of every machine. Each is compared with each package.
 constexpr ptrdiff_t kMostNumaNodes = 256;
-
-template <class T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 HwlocType type_of(const xml_node& object) {
   const std::string_view type = object.attribute("type").value();
@@ -81,7 +73,7 @@ class Parser {
 Status Parser::read_version(const xml_node& root) {
   const std::string_view text = root.attribute("version").value();
   // hwloc 1 wrote none.
-  const auto major = text.empty() ? 1 : number<int>(text.substr(0, text.find('.')));
+  const auto major = text.empty() ? 1 : number_of<int>(text.substr(0, text.find('.')));
   if (!major || *major < 1 || *major > 3)
     return fail(Code::unsupported,
                 "is an hwloc topology of version \"{}\"; those of hwloc 1 to 3 are read", text);
@@ -112,7 +104,7 @@ Status Parser::read_pci(const xml_node& node, HwlocObject& object) {
 // A package may have none.
 void Parser::read_number(const xml_node& node, HwlocObject& object) {
   const auto index = node.attribute("os_index");
-  object.number = number<uint32_t>(index.value());
+  object.number = number_of<uint32_t>(index.value());
   const bool is_node = object.type == HwlocType::numa;
   if (object.number || !(is_node || (object.type == HwlocType::package && index))) return;
   tree_.gaps.push_back({node.attribute("type").value(),
@@ -171,7 +163,7 @@ Status Parser::read_matrix(const xml_node& node) {
     matrix.objects.push_back(found == by_id_.end() ? kNoDevice : found->second);
   }
   for (const auto word : words(node, "u64values"))
-    matrix.values.push_back(number<uint64_t>(word).value_or(0));
+    matrix.values.push_back(number_of<uint64_t>(word).value_or(0));
   const size_t ends = matrix.objects.size();
   if (ends > kMostEnds)
     return fail(Code::invalid, "{} joins {} objects; at most {} are read", matrix.name, ends,
