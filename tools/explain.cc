@@ -107,11 +107,9 @@ Status decide_all(const Decider& decider, const std::vector<uint64_t>& sizes, Ex
   return {};
 }
 
-Result<ModelledJob> job_of(const ExplainOptions& options, const System& system,
+Result<ModelledJob> job_of(const ExplainOptions& options, const System& system, uint32_t hosts,
                            const NcclRelease& release) {
-  const auto hosts = hosts_of_job(system, options.nodes);
-  if (!hosts) return pass(hosts);
-  const auto job = model_job(system.kind, *hosts, options.gpus_per_node, release);
+  const auto job = model_job(system.kind, hosts, options.gpus_per_node, release);
   if (job && job->job.ranks < 2)
     return fail(Code::invalid, "one GPU alone has nothing to communicate");
   return job;
@@ -134,7 +132,9 @@ Result<Explanation> explain(const ExplainOptions& options, const Session& sessio
   if (!release) return pass(release);
   const auto system = read_system(options.system, session);
   if (!system) return pass(system);
-  const auto job = job_of(options, *system, *release);
+  const auto hosts = hosts_of_job(*system, options.nodes);
+  if (!hosts) return pass(hosts);
+  const auto job = job_of(options, *system, *hosts, *release);
   if (!job) return pass(job);
   const CommunicatorClass of = class_of(options, *rules, job->nccl);
   const CostModel cost(profile->values, job->facts, job->job);
@@ -143,7 +143,7 @@ Result<Explanation> explain(const ExplainOptions& options, const Session& sessio
   Explanation out{*spelled<Collective>(options.collective),
                   system->name,
                   options.nccl,
-                  *hosts_of_job(*system, options.nodes),
+                  *hosts,
                   job->job,
                   job->facts,
                   of};

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cost/nccl/pair.h"
+
 namespace crosstie {
 namespace {
 
@@ -24,8 +26,7 @@ Seconds of_bytes(const Prediction& prediction) {
 
 // Switches that reduce do so in place of the GPUs' multiprocessors.
 bool reduces_in_switches(Algorithm algorithm) {
-  return algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree ||
-         algorithm == Algorithm::collnet_direct || algorithm == Algorithm::collnet_chain;
+  return is_nvls(algorithm) || is_collnet(algorithm);
 }
 
 // By how much it misses the aim. Latency: what waits, whatever the links carry. Bandwidth: how long
@@ -40,8 +41,7 @@ Seconds missed(Aim aim, Algorithm algorithm, const Prediction& prediction) {
 }  // namespace
 
 std::string_view why_not(const CommunicatorClass& of, Algorithm algorithm) {
-  const bool multicast = algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
-  if (!multicast || of.nvls) return "";
+  if (!is_nvls(algorithm) || of.nvls) return "";
   return of.policy.nvls_from_ranks == 0 ? "no NVLS for this class"
                                         : "too few ranks a node for NVLS in this class";
 }

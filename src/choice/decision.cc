@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cost/nccl/pair.h"
+
 namespace crosstie {
 namespace {
 
@@ -152,9 +154,8 @@ std::optional<Decision> Decider::decide(Collective collective, uint64_t bytes) c
   if (decision.candidates.empty() || !decision.candidates[0].why_not.empty()) return std::nullopt;
   decision.nccl = pick_of_nccl(call, decision);
   choose(decision);
-  const Algorithm algorithm = decision.chosen().algorithm;
-  const bool adds_up = algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
-  decision.bound = bound_of(collective, facts_.system, facts_.job, bytes, adds_up);
+  decision.bound =
+      bound_of(collective, facts_.system, facts_.job, bytes, is_nvls(decision.chosen().algorithm));
   decision.reason = reason(decision);
   return decision;
 }

@@ -104,13 +104,6 @@ const NcclPair* first_that_may_run(std::span<const NcclPair> order, const Entrie
   return nullptr;
 }
 
-// NICs of all hosts of an NVLink domain serve it.
-SystemFacts of_a_node(SystemFacts host, uint32_t ranks_per_node) {
-  const uint32_t hosts = (ranks_per_node + host.gpus - 1) / std::max(1u, host.gpus);
-  host.gpus *= hosts, host.nics *= hosts;
-  return host;
-}
-
 }  // namespace
 
 uint64_t NcclCommunicator::digest() const {
@@ -138,7 +131,9 @@ NcclDecision::NcclDecision(const NcclCommunicator& communicator, const Communica
 void NcclDecision::add_named(const Profile& profile, const CommunicatorClass& of) {
   const NcclCommunicator& c = communicator_;
   const uint32_t mean = (c.ranks + c.nodes - 1) / c.nodes;
-  const SystemFacts facts = of_a_node(*profile.system, std::max(mean, c.most_ranks_per_domain));
+  const uint32_t in_node = std::max(mean, c.most_ranks_per_domain);
+  const uint32_t gpus = std::max(1u, profile.system->gpus);
+  const SystemFacts facts = profile.system->of_hosts((in_node + gpus - 1) / gpus);
   about_ = profile.name;
   systems_.push_back({fmt::format("the least time predicted on {}", profile.name), std::nullopt,
                       NcclRanking(CostModel(profile.values, facts, job()), of)});

@@ -36,8 +36,7 @@ struct NcclCommunicator {
 
 class NcclDecision {
  public:
-  // On the profile's system, or one of those that are built in where it has none. The profile's
-  // digest is that of the facts of which all that it tells follows.
+  // On the profile's system, or one of those that are built in where it has none.
   NcclDecision(const NcclCommunicator& communicator, const CommunicatorClass& of,
                const Profile& profile);
 

@@ -9,14 +9,9 @@
 
 #include "choice/class_rules.h"
 #include "cost/model.h"
+#include "cost/nccl/pair.h"
 
 namespace crosstie {
-
-struct NcclPair {
-  Algorithm algorithm;
-  Protocol protocol;
-  bool operator==(const NcclPair&) const = default;
-};
 
 class NcclRanking {
  public:

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "cost/bound.h"
+#include "cost/nccl/pair.h"
 
 namespace crosstie {
 namespace {
@@ -57,11 +58,9 @@ double ratio(Seconds a, Seconds b) { return std::max(a / b, b / a); }
 // As nccl-tests counts it (doc/PERFORMANCE.md), GB/s.
 double bus_bandwidth(const Observation& of, Seconds time) {
   const double ranks = of.job.ranks, share = (ranks - 1) / ranks;
-  const double factor =
-      of.collective == Collective::all_reduce ? 2 * share
-      : of.collective == Collective::all_gather || of.collective == Collective::reduce_scatter
-          ? share
-          : 1;
+  const double factor = of.collective == Collective::all_reduce ? 2 * share
+                        : has_shares(of.collective)             ? share
+                                                                : 1;
   return factor * static_cast<double>(of.bytes) / time.count() / 1e9;
 }
 

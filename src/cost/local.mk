@@ -13,6 +13,7 @@ src_cost_libcost_la_SOURCES = \
   src/cost/nccl/costs.cc src/cost/nccl/costs.h \
   src/cost/nccl/graph.h \
   src/cost/nccl/model.cc src/cost/nccl/model.h \
+  src/cost/nccl/pair.h \
   src/cost/nccl/release.cc src/cost/nccl/release.h
 nodist_src_cost_libcost_la_SOURCES = data/nccl.cc data/profiles.cc
 src_cost_libcost_la_CXXFLAGS = $(cost_cxxflags)

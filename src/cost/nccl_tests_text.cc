@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "cost/nccl/log_lines.h"
+#include "cost/nccl/pair.h"
 #include "cost/nccl_tests.h"
 
 namespace crosstie {
@@ -277,8 +278,7 @@ class TextReader {
   // Sizes here are of the whole buffer, as in the rows.
   void note(const NcclTuned& tuned) {
     if (tuned.collective) called_ = *tuned.collective;
-    const bool shares = tuned.collective == Collective::all_gather ||
-                        tuned.collective == Collective::reduce_scatter;
+    const bool shares = tuned.collective && has_shares(*tuned.collective);
     const uint64_t ranks = ranks_.empty() ? 1 : *ranks_.rbegin() + uint64_t{1};
     tuned_[tuned.bytes * (tuned.of_a_rank && shares ? ranks : 1)] = tuned.pair;
   }

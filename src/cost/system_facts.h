@@ -49,6 +49,12 @@ struct SystemFacts {
   bool nics_behind_cpu = false;  // GPUs reach their NICs through a host bridge
 
   bool operator==(const SystemFacts&) const = default;
+  // Of so many hosts of an NVLink domain, which are one node: the NICs of all serve it.
+  SystemFacts of_hosts(uint32_t hosts) const {
+    SystemFacts all = *this;
+    all.gpus *= hosts, all.nics *= hosts;
+    return all;
+  }
   bool amd_gpus() const { return gpu_link >= GpuLink::xgmi; }
   bool has_nvlink() const { return gpu_link <= GpuLink::nvlink5; }
 };

@@ -109,8 +109,7 @@ std::optional<Measured> measured_of(const Row& row, const std::vector<SweepSyste
   const auto hosts = static_cast<uint32_t>(number(row.at("nodes")));
   const uint32_t in_domain = std::min(hosts, system->hosts_in_domain);
   result.job = {ranks, std::max(1u, hosts / in_domain), system->gpus_per_process};
-  result.facts.nics *= in_domain;
-  result.facts.gpus *= in_domain;
+  result.facts = result.facts.of_hosts(in_domain);
   result.facts.multicast &= result.multicast;
   return result;
 }

@@ -16,6 +16,7 @@
 #include <regex>
 
 #include "cost/nccl/model.h"
+#include "cost/nccl/pair.h"
 #include "cost/nccl/search.h"
 #include "known.h"
 
@@ -75,9 +76,8 @@ class Comparison {
     told_runs_++;
     const auto collective = spelled<Collective>(told.str(1));
     if (!collective) return;
-    const bool shared_out =
-        *collective == Collective::all_gather || *collective == Collective::reduce_scatter;
-    const uint64_t bytes = std::stoull(told[2]) * (shared_out ? model_.job().ranks : 1);
+    const uint64_t bytes =
+        std::stoull(told[2]) * (has_shares(*collective) ? model_.job().ranks : 1);
     const auto pick = model_.pick({*collective, bytes});
     const auto algorithm = spelled<Algorithm>(told.str(3));
     const auto protocol = spelled<Protocol>(told.str(4));

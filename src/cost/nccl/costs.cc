@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "cost/nccl/pair.h"
+
 namespace crosstie {
 namespace {
 
@@ -29,16 +31,12 @@ class Pair {
 
  private:
   const NcclGraph& graph_of(Algorithm algorithm) const;
-  bool gathers() const {
-    return collective_ == Collective::all_gather || collective_ == Collective::reduce_scatter;
-  }
+  bool gathers() const { return has_shares(collective_); }
   bool has_root() const {
     return collective_ == Collective::broadcast || collective_ == Collective::reduce;
   }
-  bool nvls() const { return algorithm_ == Algorithm::nvls || algorithm_ == Algorithm::nvls_tree; }
-  bool collnet() const {
-    return algorithm_ == Algorithm::collnet_direct || algorithm_ == Algorithm::collnet_chain;
-  }
+  bool nvls() const { return is_nvls(algorithm_); }
+  bool collnet() const { return is_collnet(algorithm_); }
   size_t p() const { return static_cast<size_t>(protocol_); }
   // Bandwidths take the mean, latencies cut it off.
   double ranks_per_node() const { return static_cast<double>(job_.ranks) / job_.nodes; }

@@ -96,9 +96,7 @@ void NcclLimits::only(Protocol protocol) {
 
 bool NcclLimits::allows(Collective collective, NcclPair pair) const {
   const auto function = static_cast<size_t>(collective);
-  const bool multicast =
-      pair.algorithm == Algorithm::nvls || pair.algorithm == Algorithm::nvls_tree;
-  return pair.algorithm < Algorithm::hierarchical && (nvls_ || !multicast) &&
+  return pair.algorithm < Algorithm::hierarchical && (nvls_ || !is_nvls(pair.algorithm)) &&
          algorithms_[function][static_cast<size_t>(pair.algorithm)] &&
          protocols_[function][static_cast<size_t>(pair.protocol)];
 }

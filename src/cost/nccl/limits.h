@@ -5,15 +5,9 @@
 #include <bitset>
 
 #include "cost/nccl/model.h"
+#include "cost/nccl/pair.h"
 
 namespace crosstie {
-
-// What runs a collective.
-struct NcclPair {
-  Algorithm algorithm = Algorithm::ring;
-  Protocol protocol = Protocol::simple;
-  auto operator<=>(const NcclPair&) const = default;
-};
 
 class NcclLimits {
  public:

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "cost/nccl/costs.h"
+#include "cost/nccl/pair.h"
 
 namespace crosstie {
 namespace {
@@ -12,12 +13,6 @@ namespace {
 uint64_t up_to_multiple(uint64_t number, uint64_t of) { return (number + of - 1) / of * of; }
 uint64_t divide_up(uint64_t number, uint64_t by) { return (number + by - 1) / by; }
 
-bool nvls(Algorithm algorithm) {
-  return algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
-}
-bool collnet(Algorithm algorithm) {
-  return algorithm == Algorithm::collnet_direct || algorithm == Algorithm::collnet_chain;
-}
 bool x86(NcclCpu cpu) { return cpu <= NcclCpu::x86_of_several_vendors; }
 
 }  // namespace
@@ -109,7 +104,7 @@ uint32_t NcclModel::most_threads(Algorithm algorithm, Protocol protocol) const {
 
 uint64_t NcclModel::thread_bytes(Algorithm algorithm, Protocol protocol) const {
   const auto& threads = release_.threads;
-  if (collnet(algorithm)) return threads.bytes_collnet;
+  if (is_collnet(algorithm)) return threads.bytes_collnet;
   if (protocol == Protocol::simple) return threads.bytes_simple;
   if (protocol == Protocol::ll128) return threads.bytes_ll128;
   return uint64_t{threads.bytes_ll} * (algorithm == Algorithm::ring ? job_.ranks : 1);
@@ -119,7 +114,7 @@ uint64_t NcclModel::thread_bytes(Algorithm algorithm, Protocol protocol) const {
 NcclModel::Launch NcclModel::most_that_work(const NcclCall& call, Algorithm algorithm,
                                             Protocol protocol) const {
   constexpr uint32_t kWarp = 32;
-  if (nvls(algorithm)) {
+  if (is_nvls(algorithm)) {
     const bool beside_rings = algorithm == Algorithm::nvls && job_.nodes > 1;
     return {beside_rings ? std::min(nvls_channels_, job_.channels) : nvls_channels_,
             release_.threads.most};
@@ -154,7 +149,7 @@ NcclModel::Launch NcclModel::collnet_direct(const NcclCall& call) const {
 
 // What crosses the network's switches is not divided further.
 bool NcclModel::reduces_in_network(Algorithm algorithm) const {
-  return collnet(algorithm) || (algorithm == Algorithm::nvls && job_.nodes > 1);
+  return is_collnet(algorithm) || (algorithm == Algorithm::nvls && job_.nodes > 1);
 }
 
 // How NCCL spreads a collective that is alone in its group: in cells of at least so much traffic,
@@ -162,8 +157,7 @@ bool NcclModel::reduces_in_network(Algorithm algorithm) const {
 uint32_t NcclModel::scheduled(const NcclCall& call, Algorithm algorithm, Protocol protocol,
                               uint32_t channels) const {
   if (reduces_in_network(algorithm) || channels == 0) return channels;
-  const bool gathers =
-      call.collective == Collective::all_gather || call.collective == Collective::reduce_scatter;
+  const bool gathers = has_shares(call.collective);
   const uint64_t least = release_.channels.least_traffic;
   const uint64_t times = call.collective == Collective::all_reduce ? 2 : gathers ? job_.ranks : 1;
   const uint64_t weight = times * (protocol == Protocol::ll ? 4 : 1);
@@ -173,7 +167,7 @@ uint32_t NcclModel::scheduled(const NcclCall& call, Algorithm algorithm, Protoco
   const uint64_t cells = divide_up(bytes, cell);
   const uint64_t cells_of_channel =
       std::max<uint64_t>(1, std::min(cells, divide_up(per_channel, cell * weight)));
-  const uint64_t limit = nvls(algorithm) ? nvls_channels_ : std::max(job_.channels, 1u);
+  const uint64_t limit = is_nvls(algorithm) ? nvls_channels_ : std::max(job_.channels, 1u);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(divide_up(cells, cells_of_channel), 1, std::max<uint64_t>(limit, 1)));
 }
