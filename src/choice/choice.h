@@ -24,7 +24,7 @@ struct Candidate {
 };
 
 struct Choice {
-  static constexpr size_t kMost = 24;  // NCCL's 7 algorithms x 3 protocols, and our own
+  static constexpr size_t kMost = 2;  // the one to run, and what would run else
 
   std::array<Candidate, kMost> candidates;
   size_t count = 0;

@@ -40,8 +40,6 @@ constexpr float kNcclIgnored = -1.0f;
 // What a tuner writes for its pick, in microseconds. No collective takes a nanosecond, so every
 // true time is above it; 0 and less mean different things in different releases.
 constexpr float kNcclWinning = 1e-3f;
-// NCCL up to 2.30 starts its search for the least time here: what costs more never runs.
-constexpr float kNcclNeverRun = 3.6e9f;
 
 // Why no pick may be written, or empty if one may.
 std::string_view untouchable(const NcclCostTable& table);

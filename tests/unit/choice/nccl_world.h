@@ -88,6 +88,9 @@ inline CommunicatorClass any_class() {
   return of;
 }
 
+// NCCL up to 2.30 starts its search for the least time here: what costs more never runs.
+constexpr float kNcclNeverRun = 3.6e9f;
+
 // Index of the entry that NCCL runs, up to 2.30: the least that is not negative, the first of
 // equals.
 inline std::optional<int> runs_before_2_31(const Table& table) {
