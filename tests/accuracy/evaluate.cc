@@ -17,8 +17,8 @@ namespace {
 constexpr uint64_t kLarge = 1 << 20;
 
 Observation observation_of(const Measured& of, double weight) {
-  const auto [algorithm, protocol] = as_run(of);
-  return {of.facts, of.job, of.collective, algorithm, protocol, of.bytes, of.time, weight};
+  return {of.facts,        of.job,   of.collective, of.ran.algorithm,
+          of.ran.protocol, of.bytes, of.time,       weight};
 }
 
 // A system with many times counts as little more than one with few.
@@ -112,8 +112,8 @@ std::optional<Regret> regret_of(const std::vector<const Measured*>& group,
                                 const ParameterValues& values, bool verbose) {
   std::vector<Arm> arms;
   for (const Measured* of : group) {
-    const auto [algorithm, protocol] = as_run(*of);
-    arms.push_back({algorithm, of->algorithm ? of->protocol : std::optional(protocol), of->time});
+    arms.push_back({of->ran.algorithm,
+                    of->algorithm ? of->protocol : std::optional(of->ran.protocol), of->time});
   }
   std::stable_sort(arms.begin(), arms.end(),
                    [](const Arm& a, const Arm& b) { return a.time < b.time; });
@@ -129,7 +129,7 @@ std::optional<Regret> regret_of(const std::vector<const Measured*>& group,
   for (const Measured* of : group) any.facts.multicast |= of->facts.multicast;
   any.algorithm.reset(), any.protocol.reset();
   const CostModel model(values, any.facts, any.job);
-  const NcclModel nccl = nccl_model_of(any);
+  const NcclModel* const nccl = nccl_model_of(any);
   const Arm* pick = nullptr;
   Seconds least{};
   std::string picked;
@@ -140,22 +140,22 @@ std::optional<Regret> regret_of(const std::vector<const Measured*>& group,
       if (!model.can_run(any.collective, algorithm, protocol)) continue;
       const Arm* arm = arm_of(arms, algorithm, protocol);
       if (!arm) continue;
-      if (!arm->protocol && !nccl.time({any.collective, any.bytes}, algorithm, protocol)) continue;
+      if (!arm->protocol && !nccl->time({any.collective, any.bytes}, algorithm, protocol)) continue;
       const Seconds time = model.predict(any.collective, algorithm, protocol, any.bytes).time();
       if (pick && time >= least) continue;
       pick = arm, least = time;
       picked = fmt::format("{}/{}", name(algorithm), name(protocol));
     }
-  const auto [own_algorithm, own_protocol] = as_run(any);
-  const Arm* own = arm_of(arms, own_algorithm, own_protocol);
+  const auto own_pick = as_run(any);
+  const Arm* own = own_pick ? arm_of(arms, own_pick->algorithm, own_pick->protocol) : nullptr;
   if (!pick || arms.size() < 2) return std::nullopt;
   const Regret regret{pick->time / arms.front().time - 1,
                       own ? own->time / arms.front().time - 1 : NAN};
   if (verbose) {
     fmt::print("  {:14} {:12} {:3}x{:<3} {:11} B: {:18} regret {:6.3f} (NCCL {}/{} {:6.3f})",
                any.system->name, name(any.collective), any.job.nodes, any.job.ranks / any.job.nodes,
-               any.bytes, picked, regret.ours, name(own_algorithm), name(own_protocol),
-               regret.nccl);
+               any.bytes, picked, regret.ours, own_pick ? name(own_pick->algorithm) : "none",
+               own_pick ? name(own_pick->protocol) : "", regret.nccl);
     for (const Arm& arm : arms)
       fmt::print(" {}{}{}={:.1f} ({:.1f})", name(arm.algorithm), arm.protocol ? "/" : "",
                  arm.protocol ? name(*arm.protocol) : "", arm.time.count() * 1e6,
@@ -224,7 +224,7 @@ int check_unseen(const std::vector<Measured>& measured,
   for (size_t i = 0; i < measured.size(); i++)
     errors.push_back(error_of(others[i], observations[i]));
   report("leaving the system out", measured, errors);
-  const double regret = report_regret("leaving the system out", measured, others, false);
+  const double regret = report_regret("leaving the system out", measured, others, true);
   return gate("median error of systems never seen", median(errors), kUnseenError) +
          gate("mean regret on systems never seen", regret, kUnseenRegret);
 }

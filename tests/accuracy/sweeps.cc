@@ -8,6 +8,9 @@
 #include <tuple>
 
 #include "cost/facts_toml.h"
+#include "cost/system.h"
+#include "topology/format/formats.h"
+#include "topology/variation.h"
 
 namespace crosstie {
 namespace {
@@ -17,6 +20,18 @@ std::vector<std::string> strings(const toml::node_view<const toml::node>& list) 
   if (const toml::array* array = list.as_array())
     for (const toml::node& entry : *array) texts.push_back(entry.value_or(std::string()));
   return texts;
+}
+
+// "dgx-h100", "dgx-h100:nics=4x400G".
+std::shared_ptr<const Machine> machine_of(const std::string& text) {
+  const Varied varied = split_variation(text);
+  auto topology = read_synthetic(varied.name);
+  if (topology && !varied.changes.empty()) {
+    const auto by = parse_variation(varied.changes);
+    topology = by ? vary(*topology, *by) : pass(by);
+  }
+  if (!topology) fmt::print(stderr, "{}: {}\n", text, topology.error().text), std::abort();
+  return topology->hosts.front().machine;
 }
 
 SweepSystem read_system(const toml::table& in) {
@@ -30,6 +45,8 @@ SweepSystem read_system(const toml::table& in) {
     system.facts = *facts;
   else
     fmt::print(stderr, "{}: {}\n", system.name, facts.error().text), std::abort();
+  if (const auto machine = in["machine"].value<std::string>())
+    system.machine = machine_of(*machine);
   system.hosts_in_domain = in["hosts_in_domain"].value_or(1u);
   system.gpus_per_process = in["gpus_per_process"].value_or(1u);
   return system;
@@ -98,19 +115,25 @@ std::optional<Measured> measured_of(const Row& row, const std::vector<SweepSyste
   Measured result{system,
                   system->facts,
                   {},
+                  1,
                   *collective,
                   algorithm_of(row.at("algo")),
                   protocol_of(row.at("proto")),
                   row.at("variant").find("NVLS_ENABLE=0") == std::string::npos,
                   row.at("nccl_version"),
                   number(row.at("size_bytes")),
-                  microseconds(us)};
+                  microseconds(us),
+                  {}};
   const auto ranks = static_cast<uint32_t>(number(row.at("gpus")));
   const auto hosts = static_cast<uint32_t>(number(row.at("nodes")));
+  result.hosts = std::max(1u, hosts);
   const uint32_t in_domain = std::min(hosts, system->hosts_in_domain);
   result.job = {ranks, std::max(1u, hosts / in_domain), system->gpus_per_process};
   result.facts = result.facts.of_hosts(in_domain);
   result.facts.multicast &= result.multicast;
+  const auto ran = as_run(result);
+  if (!ran) return std::nullopt;
+  result.ran = *ran;
   return result;
 }
 
@@ -161,57 +184,37 @@ Sweeps read_sweeps(const std::string& directory, const std::vector<SweepSystem>&
   return sweeps;
 }
 
-// NCCL's graphs, as its search finds them where all links are alike: as many channels as there are
-// NICs, or as the GPUs' links carry at the speeds that it tries (nccl-model.md, sections 9, 13).
-NcclModel nccl_model_of(const Measured& of) {
-  const SystemFacts& facts = of.facts;
-  const bool one = of.job.nodes == 1, nvlink = facts.has_nvlink();
-  const uint32_t gpus = std::max(1u, of.job.ranks / of.job.nodes);
-  NcclJob job;
-  job.ranks = of.job.ranks, job.nodes = of.job.nodes;
-  job.most_ranks_per_node = job.fewest_ranks_per_node = gpus;
-  job.min_compute_capability = job.max_compute_capability =
-      facts.amd_gpus() ? 80 : facts.compute_capability;
-  job.cpu = facts.cpu == CpuVendor::amd   ? NcclCpu::amd
-            : facts.cpu == CpuVendor::arm ? NcclCpu::arm
-                                          : NcclCpu::intel;
-  job.nvls = job.nvswitch = facts.multicast;
-  NcclGraph& ring = job.graphs.ring;
-  ring.pattern = NcclPattern::ring;
-  ring.type_intra = nvlink ? PathClass::nvl : PathClass::phb;
-  ring.type_inter = one ? PathClass::pix
-                    : facts.nics_behind_cpu || facts.network == Network::slingshot ||
-                            facts.network >= Network::sockets
-                        ? PathClass::phb
-                        : PathClass::pix;
-  const double inside = (nvlink ? 0.8 : 0.5) * facts.gpu_wire.bytes_per_second / 1e9;
-  ring.channels = one ? (nvlink ? 12 : 2) : std::max(1u, facts.nics);
-  const double across = 0.96 * facts.nic_wire.bytes_per_second / 1e9;
-  const double speed = one ? inside / ring.channels : std::min(across, inside);
-  ring.intra = ring.inter = gigabytes(speed);
-  ring.same_channels = one;
-  job.graphs.tree = ring;
-  job.graphs.tree.pattern = one                              ? NcclPattern::balanced_tree
-                            : facts.compute_capability >= 90 ? NcclPattern::tree
-                                                             : NcclPattern::balanced_tree;
-  NcclGraph& nvls = job.graphs.nvls;
-  nvls = ring;
-  nvls.pattern = NcclPattern::nvls;
-  nvls.channels = one ? gpus : std::min(gpus, std::max(1u, facts.nics));
-  nvls.intra = gigabytes(inside / std::max(8u, nvls.channels));
-  nvls.inter = one ? gigabytes(1.5 * inside / 8) : ring.inter;
-  job.channels = 2 * ring.channels;
-  job.slowest_port = facts.nic_wire;
+namespace {
+
+NcclModel model_of_job(const Measured& of) {
   const auto version = parse_nccl_version(of.release.empty() ? "2.28.9" : of.release.substr(0, 6));
   const auto release = find_nccl_release(version ? *version : NcclVersion{2, 28, 9});
-  return NcclModel(release->release, job);
+  const auto job =
+      model_job(of.system->machine, of.hosts, of.job.ranks / of.hosts, release->release);
+  if (!job) fmt::print(stderr, "{}: {}\n", of.system->name, job.error().text), std::abort();
+  return NcclModel(release->release, job->nccl);
 }
 
-NcclPair as_run(const Measured& of) {
+}  // namespace
+
+// The search for graphs takes a while, and many times are of one job.
+const NcclModel* nccl_model_of(const Measured& of) {
+  static std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, NcclModel> models;
+  if (!of.system->machine) return nullptr;
+  const auto key = std::tuple(of.system->name, of.hosts, of.job.ranks, of.release);
+  const auto known = models.find(key);
+  return &(known != models.end() ? known : models.emplace(key, model_of_job(of)).first)->second;
+}
+
+std::optional<NcclPair> as_run(const Measured& of) {
+  if (of.algorithm && of.protocol) return NcclPair{*of.algorithm, *of.protocol};
+  const NcclModel* const nccl = nccl_model_of(of);
+  if (!nccl) return std::nullopt;
   NcclLimits limits;
   if (of.algorithm) limits.only(*of.algorithm);
   if (of.protocol) limits.only(*of.protocol);
-  return *as_run(nccl_model_of(of), {of.collective, of.bytes}, limits);
+  if (!of.multicast) (void)limits.set("NCCL_NVLS_ENABLE", "0");
+  return as_run(*nccl, {of.collective, of.bytes}, limits);
 }
 
 }  // namespace crosstie

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Published sweeps as measurements: which system, which job, what was run, how long it took.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/result.h"
 #include "cost/fit.h"
 #include "cost/nccl/limits.h"
+#include "topology/machine.h"
 
 namespace crosstie {
 
@@ -15,6 +17,8 @@ struct SweepSystem {
   std::string name;
   std::vector<std::string> sweeps, variants, without;  // beginnings; parts
   SystemFacts facts;                                   // of a host's kind; NICs of one host
+  std::shared_ptr<const Machine>
+      machine;  // as NCCL's search sees them; none: NCCL does not run there
   uint32_t hosts_in_domain = 1, gpus_per_process = 1;
 };
 std::vector<SweepSystem> read_systems(const std::string& file);
@@ -24,6 +28,7 @@ struct Measured {
   const SweepSystem* system;
   SystemFacts facts;  // of one of NCCL's nodes
   CostJob job;
+  uint32_t hosts = 1;
   Collective collective;
   std::optional<Algorithm> algorithm;  // none: as NCCL chose
   std::optional<Protocol> protocol;
@@ -31,6 +36,7 @@ struct Measured {
   std::string release;    // NCCL's, as told; may be empty
   uint64_t bytes;
   Seconds time;
+  NcclPair ran;  // what was told of it, the rest by NCCL's model
 };
 
 struct Sweeps {
@@ -40,9 +46,9 @@ struct Sweeps {
 // All .csv of a directory, in the order of their names.
 Sweeps read_sweeps(const std::string& directory, const std::vector<SweepSystem>& systems);
 
-// What NCCL would have run there: its own model on graphs that it would find on such a system if
-// its links were all alike. An arm's algorithm or protocol, where told, is kept to.
-NcclModel nccl_model_of(const Measured& of);
-NcclPair as_run(const Measured& of);
+// What NCCL's own model picks there, or ran where an arm's algorithm or protocol are told, which
+// are kept to. None where NCCL does not run, or has no such pair.
+const NcclModel* nccl_model_of(const Measured& of);
+std::optional<NcclPair> as_run(const Measured& of);
 
 }  // namespace crosstie
