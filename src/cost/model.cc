@@ -96,7 +96,8 @@ Bandwidth CostModel::across() const {
 
 double CostModel::protocol_share(Protocol protocol) const {
   if (protocol == Protocol::simple) return 1;
-  return at(protocol == Protocol::ll ? P::ll_share : P::ll128_share);
+  if (protocol == Protocol::ll) return at(P::ll_share);
+  return at(facts_.amd_gpus() ? P::amd_ll128_share : P::ll128_share);
 }
 
 // The proxy looks at every line of an LL buffer before it sends it (NCCL, src/transport/net.cc),
@@ -164,12 +165,14 @@ Seconds CostModel::add_bytes(std::initializer_list<Part> parts, Prediction& to) 
   return time;
 }
 
+// Of so many chunks that what is lost at both ends is least: twice the root of steps x time, and
+// less where bytes are too few to fill a pipeline.
 void CostModel::add_pipeline(Parameter share, double bytes, Seconds steps, Seconds time,
                              Prediction& to) const {
-  const double part = std::min(1.0, at(P::pipeline_bytes) / bytes);
+  const Seconds paid = std::min(1.0, at(P::pipeline_bytes) / bytes) * time;
   const double shown = at(share) * (facts_.amd_gpus() ? at(P::amd_pipeline) : 1);
-  to.add("pipeline", Seconds(2 * shown * std::sqrt(steps.count() * part * time.count())),
-         row_of(share).name);
+  const double full = steps.count() > 0 ? std::sqrt(steps / (steps + paid)) : 0;
+  to.add("pipeline", 2 * shown * full * paid, row_of(share).name);
 }
 
 // A step of a ring inside a node.
@@ -204,7 +207,7 @@ Prediction CostModel::ring(Collective collective, Protocol protocol, double byte
   const double through = turns * (ranks_ - 1) / ranks_ * bytes;
   const Seconds time = add_ring_bytes(protocol, through, result);
   add_pipeline(P::ring_pipeline, bytes, inside_steps + across_steps, time, result);
-  if (facts_.amd_gpus())
+  if (facts_.amd_gpus() && protocol == Protocol::simple)
     result.add("overlap", -at(P::amd_overlap) * std::min(inside_steps + across_steps, time),
                "amd_overlap");
   return result;
@@ -235,17 +238,20 @@ Prediction CostModel::tree(Protocol protocol, double bytes) const {
   const bool one = nodes_ == 1;
   const bool amd = facts_.amd_gpus();
   const P in_ring_steps = amd ? P::amd_tree_step : P::tree_step;
-  const P of_ring = amd ? P::amd_tree_share : P::tree_share;
   const Seconds inside_steps = 2 * (gpus_ - 1) * at(in_ring_steps) * step_inside(protocol);
+  const P of_ring = amd ? P::amd_tree_share : P::tree_share;
   const double message = bytes / std::max(1u, facts_.nics);
   const Seconds across_steps =
       one ? Seconds(0) : 2 * tree_depth(nodes_) * step_across(protocol, message);
   result.add("steps inside", inside_steps, "tree_step, ll_step and its kin");
   result.add("steps across", across_steps, "ll_network_step and its kin");
   const double share = protocol_share(protocol), through = 2 * (nodes_ - 1) / nodes_ * bytes;
+  // RCCL's Simple has all go up before anything comes down (its src/device/all_reduce.h,
+  // runTreeUpDown): one direction of each link is idle.
+  const double duplex = amd && protocol == Protocol::simple ? 0.5 : 1;
   const Seconds time = add_bytes(
       {{"bytes inside", "tree_share, share of the GPUs' links", 2 * bytes,
-        share * at(of_ring) * inside()},
+        duplex * share * at(of_ring) * inside()},
        {"bytes across", "tree_network_share, share of the network", through,
         share * at(P::tree_network_share) * across()},
        {"bytes through channels", "tree_channel_…", one ? 0 : 2 * bytes, share * tree_channels()},
@@ -284,7 +290,10 @@ Prediction CostModel::multicast_tree(double bytes) const {
       2 * tree_depth(nodes_) * (us(P::multicast_tree_step) + network_extra());
   result.add("steps inside", start, "multicast_start");
   result.add("steps across", across_steps, "multicast_tree_step");
-  const double wide = nodes_ > 2 ? at(P::multicast_wide_share) : 1;
+  // From 4 nodes on NCCL's chunks are of 64 KiB at most (src/enqueue.cc), which fills InfiniBand
+  // at 400 Gb/s, but neither EFA nor what is faster.
+  const bool wants_more = facts_.gpu_link == GpuLink::nvlink5 || facts_.network == Network::efa;
+  const double wide = nodes_ >= 4 && wants_more ? at(P::multicast_wide_share) : 1;
   const Seconds inside_time = multicast_bytes(Collective::all_reduce, bytes);
   const Seconds across_time =
       over(2 * (nodes_ - 1) / nodes_ * bytes, at(P::multicast_tree_share) * wide * across());

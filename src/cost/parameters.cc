@@ -12,6 +12,7 @@ constexpr ParameterUnit kUs = ParameterUnit::microseconds, kShare = ParameterUni
 // NCCL's constants (2.28.9, src/graph/tuning.cc) are where most steps start from: they were
 // fitted to NVIDIA's own machines.
 constexpr std::string_view kNccl = "NCCL 2.28.9, src/graph/tuning.cc";
+constexpr std::string_view kRccl = "RCCL, of NCCL 2.21.5, src/graph/tuning.cc";
 constexpr std::string_view kGuess = "order of magnitude";
 
 constexpr std::array<ParameterRow, kParameters> kRows = {{
@@ -28,12 +29,11 @@ constexpr std::array<ParameterRow, kParameters> kRows = {{
     {"tree_step", ParameterUnit::count, 0.9, 1.35, "a tree's step inside a node, in ring steps",
      kNccl},
     {"pcie_step", ParameterUnit::count, 1.7, 1.5, "a step over PCIe, in steps over NVLink", kNccl},
-    {"xgmi_step", ParameterUnit::count, 2.0, 1.65, "a step over xGMI, in steps over NVLink",
-     kGuess},
+    {"xgmi_step", ParameterUnit::count, 0.9, 1.35, "a step over xGMI, in steps over NVLink", kRccl},
     {"amd_ll128_step", kUs, 4.0, 1.5,
      "LL128, a ring's step of 1 KiB and more over xGMI: all of RCCL's channels wait", kGuess},
-    {"amd_tree_step", ParameterUnit::count, 0.8, 1.35,
-     "a tree's step inside a node, in ring steps: RCCL", kGuess},
+    {"amd_tree_step", ParameterUnit::count, 0.9, 1.35,
+     "a tree's step inside a node, in ring steps: RCCL", kRccl},
     {"proxy_step", kUs, 2.0, 1.65,
      "least time of a ring's step inside a node where the ring crosses nodes: the proxies of the "
      "others are in the way",
@@ -55,6 +55,7 @@ constexpr std::array<ParameterRow, kParameters> kRows = {{
 
     {"ll_share", kShare, 0.45, 1.16, "LL, of the wire: half of it is flags", kNccl},
     {"ll128_share", kShare, 0.92, 1.03, "LL128, of the wire: 8 of 128 bytes are flags", kNccl},
+    {"amd_ll128_share", kShare, 0.9375, 1.1, "LL128 of a link's rate: RCCL", kGuess},
     {"nvlink2_share", kShare, 0.85, 1.1, "rings over NVLink 2", "NCCL: 20 to 22 of 25 GB/s a link"},
     {"nvlink3_share", kShare, 0.80, 1.1, "rings over NVLink 3", "NCCL: 20 of 25 GB/s a link"},
     {"nvlink4_share", kShare, 0.81, 1.05, "rings over NVLink 4", "NCCL: 20.6 of 25 GB/s a link"},
@@ -92,8 +93,8 @@ constexpr std::array<ParameterRow, kParameters> kRows = {{
      "how much longer NVLS takes for its bytes with each doubling of the ranks beyond 8", kGuess},
     {"multicast_tree_step", kUs, 18.0, 1.5, "NVLSTree, a step between nodes", kNccl},
     {"multicast_tree_share", kShare, 0.80, 1.2, "NVLSTree, of the network on 2 nodes", kGuess},
-    {"multicast_wide_share", kShare, 0.50, 1.5, "NVLSTree, of that on 3 nodes and more",
-     "NVIDIA/nccl issues 1752, 2035"},
+    {"multicast_wide_share", kShare, 0.37, 1.5, "NVLSTree, of that in chunks of 64 KiB",
+     "NVIDIA/nccl 1112, 2035"},
 
     {"ring_pipeline", kShare, 0.15, 2.2, "rings", kGuess},
     {"tree_pipeline", kShare, 0.40, 2.2, "trees", kGuess},

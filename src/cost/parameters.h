@@ -48,6 +48,7 @@ enum class Parameter : uint8_t {
   // Shares of a wire's rate.
   ll_share,
   ll128_share,
+  amd_ll128_share,
   nvlink2_share,
   nvlink3_share,
   nvlink4_share,
