@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,9 @@ struct OutcomeLog::Record {
   bool open = false, enqueued = false;
 
   bool timed() const { return channels_stopped > 0 && channels_stopped == channels_started; }
+  // Where NCCL does not tell how many channels there are, any may still come; but none does once
+  // as many more collectives have been started as there are slots.
+  bool may_have_ended() const { return enqueued && timed() && collective.channels == 0; }
 };
 
 namespace {
@@ -104,7 +108,10 @@ std::string expanded(std::string_view path) {
 
 Result<Fd> open_log(const std::string& path) {
   Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644));
-  if (!file) return fail_errno(Code::io, path);
+  struct stat found {};
+  if (!file || fstat(file.get(), &found) != 0) return fail_errno(Code::io, path);
+  if (S_ISFIFO(found.st_mode))
+    return fail(Code::invalid, "{} is a pipe, whose reader would end the job by leaving", path);
   return file;
 }
 
@@ -122,7 +129,7 @@ OutcomeLog::OutcomeLog(Fd file, const LoggedRank& rank, const Share& share)
 }
 
 OutcomeLog::~OutcomeLog() {
-  for (uint64_t i = started_ - std::min<uint64_t>(started_, kSlots); i < started_; i++)
+  for (uint64_t i = started_; i < started_ + kSlots; i++)
     if (Record& record = (*records_)[i % kSlots]; record.open) write(record);
   flush();
 }
@@ -136,14 +143,19 @@ OutcomeLog::Event* OutcomeLog::launch() {
 OutcomeLog::Event* OutcomeLog::start(const RunCollective& collective) {
   const std::lock_guard lock(mutex_);
   Record& record = (*records_)[started_++ % kSlots];
-  if (record.open) write(record);
-  record.collective = collective;
-  record.at = std::chrono::system_clock::now();
-  record.launch = launches_;
-  record.first = UINT64_MAX, record.last = 0;
-  record.channels_started = record.channels_stopped = 0;
-  record.open = true, record.enqueued = false;
-  return &record.of_collective;
+  const bool taken = record.open && !record.may_have_ended();
+  if (record.open && !taken) write(record);
+  Record untimed;
+  Record& begun = taken ? untimed : record;
+  begun.collective = collective;
+  begun.at = std::chrono::system_clock::now();
+  begun.launch = launches_;
+  begun.first = UINT64_MAX, begun.last = 0;
+  begun.channels_started = begun.channels_stopped = 0;
+  begun.open = true, begun.enqueued = false;
+  if (!taken) return &begun.of_collective;
+  write(begun);
+  return nullptr;
 }
 
 OutcomeLog::Event* OutcomeLog::start_channel(Event& collective, uint64_t time) {
@@ -172,7 +184,6 @@ void OutcomeLog::stop(Event& event) {
   event.log->end_if_complete(record);
 }
 
-// Where NCCL does not tell how many channels there are, any may still come.
 void OutcomeLog::end_if_complete(Record& record) {
   const uint32_t expected = record.collective.channels;
   if (!record.open || !record.enqueued || !record.timed() || expected == 0) return;
@@ -197,13 +208,17 @@ void OutcomeLog::write(Record& record) {
   if (lines_.size() >= kMuch || Clock::now() - flushed_ >= kOld) flush();
 }
 
-// What cannot be written is lost: a job does not end because a disk is full.
+// What cannot be written is lost: a job does not end because a disk is full. After a line that was
+// cut the next begins afresh.
 void OutcomeLog::flush() {
-  for (std::string_view rest = lines_; !rest.empty();) {
+  if (cut_) lines_.insert(0, 1, '\n');
+  std::string_view rest = lines_;
+  while (!rest.empty()) {
     const ssize_t written = ::write(file_.get(), rest.data(), rest.size());
     if (written <= 0) break;
     rest.remove_prefix(static_cast<size_t>(written));
   }
+  cut_ = !rest.empty() && (cut_ || rest.size() < lines_.size());
   lines_.clear();
   flushed_ = Clock::now();
 }

@@ -37,7 +37,7 @@ struct RunCollective {
 // "LOG.%h.%p" with the host and the process in place of %h and %p, as NCCL_DEBUG_FILE takes them.
 std::string expanded(std::string_view path);
 
-// To append to; several processes may share it, as only whole lines are written.
+// To append to; several processes may share it, as whole lines are written. Fails for a pipe.
 Result<Fd> open_log(const std::string& path);
 
 // Called by NCCL's launching and progress threads at once. Each communicator has its own lock,
@@ -62,6 +62,7 @@ class OutcomeLog {
   // The collectives that start from here on share one kernel. 2.27 starts those alone that have a
   // launch with a handle.
   Event* launch();
+  // None where its slot is still taken: the collective is then logged without a time.
   Event* start(const RunCollective& collective);
   // On one of the collective's channels. Times are the GPU's, nanoseconds.
   static Event* start_channel(Event& collective, uint64_t time);
@@ -74,7 +75,7 @@ class OutcomeLog {
   void write(Record& record);
   void flush();
 
-  // More than NCCL can have under way; where a slot comes round again its line is written.
+  // About as many as CUDA queues. Events hold a slot: it is free again once they have ended.
   static constexpr size_t kSlots = 1024;
 
   const Fd file_;
@@ -86,6 +87,7 @@ class OutcomeLog {
   Event launch_{this};
   uint64_t started_ = 0, launches_ = 0;
   std::string lines_;
+  bool cut_ = false;  // the file ends within a line
   std::chrono::steady_clock::time_point flushed_;
 };
 

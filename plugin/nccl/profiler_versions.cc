@@ -9,17 +9,21 @@ namespace {
 
 constexpr char kName[] = "crosstie";
 
-// The mask is one of the process: each communicator asks for the same, as the environment says.
+// The mask is one of the process, and read while others run: it is written once. Each communicator
+// asks for the same, as the environment says.
 abi::Result init(void** context, uint64_t id, int* mask, const char* name, int nodes, int ranks,
                  int rank, abi::Logger log) noexcept {
-  *context = nullptr, *mask = 0;
-  return guarded([&] {
+  *context = nullptr;
+  int wanted = 0;
+  const abi::Result result = guarded([&] {
     const LoggedRank logged{id, name ? name : "", rank, ranks, nodes};
     auto profiler = std::make_unique<Profiler>(logged, Environment::of_process(),
                                                Logger(log, abi::kLogProfile));
-    *mask = profiler->wanted_events();
+    wanted = profiler->wanted_events();
     *context = profiler.release();
   });
+  *mask = wanted;
+  return result;
 }
 
 abi::Result init_v4(void** context, int* mask, const char* name, uint64_t id, int nodes, int ranks,

@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -149,12 +150,44 @@ Test(outcome_log, more_collectives_than_slots_are_all_logged_once) {
       RunCollective run = kRun;
       run.sequence = i;
       OutcomeLog::Event* collective = log.start(run);
-      if (i % 3) OutcomeLog::stop(*collective), run_channels(*collective, 0, 2);
+      if (collective && i % 3) OutcomeLog::stop(*collective), run_channels(*collective, 0, 2);
     }
   }
   std::vector<int> seen(5000);
   for (const json& line : lines.read()) seen.at(line["sequence"])++;
   cr_assert(std::ranges::count(seen, 1) == 5000);
+}
+
+Test(outcome_log, a_collective_never_has_the_time_of_another_however_many_are_under_way) {
+  Lines lines;
+  Share share = share_of(1);
+  {
+    OutcomeLog log(*open_log(lines.path()), kRank, share);
+    std::vector<OutcomeLog::Event*> all;
+    for (uint64_t i = 0; i < 1500; i++) {
+      RunCollective run = kRun;
+      run.sequence = i, run.channels = static_cast<uint32_t>(i % 5 + 1);
+      all.push_back(log.start(run));
+      if (all.back()) OutcomeLog::stop(*all.back());
+    }
+    for (size_t i = 0; i < all.size(); i++)
+      if (all[i]) run_channels(*all[i], 0, static_cast<int>(i % 5 + 1));
+  }
+  size_t timed = 0;
+  for (const json& line : lines.read()) {
+    if (line["time_us"].is_null()) continue;
+    cr_assert(line["time_us"] == static_cast<double>(line["sequence"].get<int>() % 5 + 1));
+    timed++;
+  }
+  cr_assert(timed >= 1000);
+}
+
+Test(outcome_log, a_pipe_is_refused_as_its_reader_could_end_the_job) {
+  Lines lines;
+  mkfifo(lines.path().c_str(), 0600);
+  const Fd reader(open(lines.path().c_str(), O_RDONLY | O_NONBLOCK));
+  const auto file = open_log(lines.path());
+  cr_assert(!file && file.error().text.find("pipe") != std::string::npos);
 }
 
 Test(outcome_log, host_and_process_are_put_into_the_name) {
