@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file with state of the process. It is made with the first share and goes with the last.
+// The only file with state of the process.
 #include "nccl/process.h"
 
 #include <fcntl.h>
@@ -28,8 +28,9 @@ struct Known {
 
 namespace {
 
+// Made with the first share, and then for good: were a file read again once all communicators are
+// gone, this process could decide from other facts than one that kept a communicator.
 struct Process {
-  size_t shares = 0;
   std::map<uint64_t, Known> communicators;  // by NCCL's number; addresses stay while others come
   ClassRules class_rules;
   std::optional<Profile> profile;  // none: named, but not to be had
@@ -37,7 +38,7 @@ struct Process {
 };
 
 constinit std::mutex guard;
-constinit Process* process = nullptr;  // null while there are no shares
+constinit Process* process = nullptr;
 
 // More than a file of rules or a profile may have, to be told so.
 constexpr size_t kMostRead = 128 << 10;
@@ -92,9 +93,7 @@ Result<Profile> profile_named(const std::string& name) {
   }
   const auto text = read_file(name);
   if (!text && text.error().code == Code::missing)
-    return fail(Code::missing,
-                "{}, nor is a machine of that name built in (crosstie topo -i lists them)",
-                text.error().text);
+    return fail(Code::missing, "{}, nor is a machine of that name built in", text.error().text);
   if (!text) return pass(text);
   auto profile = read_profile(*text);
   if (!profile) return pass(profile, printable(name).substr(0, kMostShown));
@@ -119,7 +118,6 @@ Known* join(std::optional<uint64_t> id, const Environment& environment, const Lo
     fresh->profile = profile_of(environment, log);
     process = fresh.release();
   }
-  process->shares++;
   if (!id) return nullptr;
   Known& known = process->communicators[*id];
   known.shares++;
@@ -127,14 +125,10 @@ Known* join(std::optional<uint64_t> id, const Environment& environment, const Lo
 }
 
 void leave(std::optional<uint64_t> id) {
+  if (!id) return;
   const std::lock_guard lock(guard);
-  if (id) {
-    const auto found = process->communicators.find(*id);
-    if (--found->second.shares == 0) process->communicators.erase(found);
-  }
-  if (--process->shares > 0) return;
-  delete process;
-  process = nullptr;
+  const auto found = process->communicators.find(*id);
+  if (--found->second.shares == 0) process->communicators.erase(found);
 }
 
 }  // namespace
@@ -173,7 +167,7 @@ bool Share::agrees_on(uint64_t facts) {
   return *known_->facts == facts;
 }
 
-// Made before the first share was, gone after the last is: no lock.
+// Made with the first share, never changed: no lock.
 const ClassRules& Share::class_rules() const { return process->class_rules; }
 
 std::shared_ptr<const NcclDecision> Share::decision(const NcclCommunicator& communicator,

@@ -18,14 +18,14 @@ namespace crosstie::nccl {
 
 struct Known;  // of one communicator, in this process
 
-// A half's share in what the process knows: made with the half, gone with it. The last share takes
-// all along. Any thread may make and drop shares at any time; one share is used by one thread at a
-// time, except where said.
+// A half's share in what the process knows of a communicator: made with the half, gone with it. Any
+// thread may make and drop shares at any time; one share is used by one thread at a time, except
+// where said.
 class Share {
  public:
   // Without a number (tuner interfaces 2 to 4) nothing is known of the communicator, and nobody is
-  // told. The first share reads the files that the environment names; of one that cannot be read it
-  // says so, once.
+  // told. The first share of the process reads the files that the environment names, for all; of
+  // one that cannot be read it says so, once.
   Share(std::optional<uint64_t> communicator, const Environment& environment, const Logger& log);
   ~Share();
   Share(const Share&) = delete;
@@ -44,7 +44,6 @@ class Share {
   // False where another rank's tuner in this process decides from other facts of the communicator.
   bool agrees_on(uint64_t facts);
 
-  // As long as the share lives.
   const ClassRules& class_rules() const;
 
   // Communicators of one shape and class share one. The first takes up to half a second where no

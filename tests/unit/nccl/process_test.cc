@@ -105,11 +105,20 @@ Test(process, the_first_share_reads_the_users_rules_and_says_once_that_it_cannot
   cr_assert(second.class_rules().classify("mesh_tp:3", {}).traffic == TrafficClass::tp);
 }
 
-Test(process, a_directory_and_a_file_without_end_are_no_rules_and_end_nothing) {
+Test(process, a_directory_is_no_rules_and_ends_nothing) {
+  const Share one(7, with_rules("/"), Logger(count_line, abi::kLogTuning));
+  cr_assert(lines == 1);
+}
+
+Test(process, a_file_without_end_is_no_rules_and_ends_nothing) {
+  const Share one(7, with_rules("/dev/zero"), Logger(count_line, abi::kLogTuning));
+  cr_assert(lines == 1);
+}
+
+// Another process may have kept a communicator, and decides by what it has read.
+Test(process, files_are_read_once_though_all_communicators_go) {
   const Logger log(count_line, abi::kLogTuning);
-  for (const char* path : {"/", "/dev/zero", "/dev/null"}) {
-    lines = 0;
-    const Share one(7, with_rules(path), log);
-    cr_assert(lines == 1, "%s", path);
-  }
+  { const Share gone(7, Environment(), log); }
+  const Share late(8, with_rules("/nowhere/rules.toml"), log);
+  cr_assert(lines == 0);
 }
