@@ -55,10 +55,14 @@ abi::Result make(void** context, std::optional<uint64_t> id, const NcclCommunica
   });
 }
 
+// Ranks are taken to be spread evenly where NCCL does not tell how they are.
 NcclCommunicator of_size(size_t ranks, size_t nodes) {
   NcclCommunicator communicator;
   communicator.ranks = static_cast<uint32_t>(ranks);
   communicator.nodes = static_cast<uint32_t>(nodes);
+  if (nodes == 0) return communicator;
+  communicator.fewest_ranks_per_domain = static_cast<uint32_t>(ranks / nodes);
+  communicator.most_ranks_per_domain = static_cast<uint32_t>((ranks + nodes - 1) / nodes);
   return communicator;
 }
 

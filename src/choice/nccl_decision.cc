@@ -31,6 +31,10 @@ constexpr float kFence = 64;
 constexpr double kSame = 2e-5;
 
 constexpr std::string_view kNoWords = "an algorithm that is not known here may run",
+                           kSwitches =
+                               "the network's switches may reduce, of which no time is known",
+                           kUnchecked =
+                               "NCCL shows no table, and would not check that this may run",
                            kUnknown = "no system is known: none named, none shown by NCCL's table",
                            kTorn =
                                "systems with the times of NCCL's table would run it differently",
@@ -55,6 +59,9 @@ class Entries {
   std::span<const Entry> all() const { return {all_.data(), count_}; }
   const Entry& own() const { return all_[own_]; }
   bool any_without_words() const { return without_words_; }
+  bool any_of(Algorithm algorithm) const {
+    return algorithms_ >> static_cast<unsigned>(algorithm) & 1;
+  }
   bool all_are_times() const { return times_; }
   bool offer(NcclPair pair) const {
     for (const Entry& entry : all())
@@ -66,6 +73,7 @@ class Entries {
   void add(size_t a, size_t p, float us) {
     if (a >= kNcclAlgorithms || p >= kNcclProtocols) return without_words_ = true, void();
     if (!(us > kNcclWinning)) times_ = false;  // NaN is none either
+    algorithms_ |= 1u << a;
     if (count_ == 0 || us < all_[own_].us) own_ = count_;
     all_[count_++] = {{static_cast<Algorithm>(a), static_cast<Protocol>(p)}, us};
   }
@@ -76,15 +84,20 @@ class Entries {
 
   std::array<Entry, kNcclAlgorithms * kNcclProtocols> all_;
   size_t count_ = 0, own_ = 0;
+  uint32_t algorithms_ = 0;  // a bit each
   bool without_words_ = false, times_ = true;
 };
 
 // Of what has no words here no time is known: whether it is better must not depend on a rank's own
 // times.
-std::string_view why_left_alone(const NcclCostTable& table, const Entries& entries) {
+std::string_view why_left_alone(const NcclCostTable& table, const Entries& entries, bool one_node) {
   if (table.size() == 0) return {};
   if (entries.any_without_words()) return kNoWords;
   if (entries.all().empty()) return kNothing;
+  const bool sharp = entries.any_of(Algorithm::collnet_direct) ||
+                     entries.any_of(Algorithm::collnet_chain) ||
+                     (!one_node && entries.any_of(Algorithm::nvls));
+  if (sharp) return kSwitches;
   return entries.all_are_times() ? std::string_view() : untouchable(table);
 }
 
@@ -97,7 +110,13 @@ bool shows(const Entries& entries, const NcclModel& nccl, const NcclCall& call) 
   return !entries.all().empty();
 }
 
-// Without a table NCCL passes over what may not run.
+// All that NCCL 2.21 has wherever it runs; it takes the rest from a tuner without a look at whether
+// it may run.
+bool runs_anywhere(NcclPair pair) {
+  const bool anywhere = pair.algorithm == Algorithm::ring || pair.algorithm == Algorithm::tree;
+  return anywhere && pair.protocol != Protocol::ll128;
+}
+
 const NcclPair* first_that_may_run(std::span<const NcclPair> order, const Entries& entries) {
   for (const NcclPair& pair : order)
     if (entries.all().empty() || entries.offer(pair)) return &pair;
@@ -130,10 +149,8 @@ NcclDecision::NcclDecision(const NcclCommunicator& communicator, const Communica
 
 void NcclDecision::add_named(const Profile& profile, const CommunicatorClass& of) {
   const NcclCommunicator& c = communicator_;
-  const uint32_t mean = (c.ranks + c.nodes - 1) / c.nodes;
-  const uint32_t in_node = std::max(mean, c.most_ranks_per_domain);
   const uint32_t gpus = std::max(1u, profile.system->gpus);
-  const SystemFacts facts = profile.system->of_hosts((in_node + gpus - 1) / gpus);
+  const SystemFacts facts = profile.system->of_hosts((c.most_ranks_per_domain + gpus - 1) / gpus);
   about_ = profile.name;
   systems_.push_back({fmt::format("the least time predicted on {}", profile.name), std::nullopt,
                       NcclRanking(CostModel(profile.values, facts, job()), of)});
@@ -163,7 +180,7 @@ Choice NcclDecision::choose(Collective collective, uint64_t bytes, const NcclCos
 Choice NcclDecision::pick(const NcclCall& call, const NcclCostTable& table) const {
   Choice choice;
   const Entries entries(table);
-  choice.reason = why_left_alone(table, entries);
+  choice.reason = why_left_alone(table, entries, communicator_.nodes == 1);
   if (!choice.reason.empty()) return choice;
   const NcclPair* to_run = nullptr;
   choice.reason = kUnknown;
@@ -179,6 +196,10 @@ Choice NcclDecision::pick(const NcclCall& call, const NcclCostTable& table) cons
     to_run = pair, choice.reason = system.reason;
   }
   if (to_run == nullptr) return choice;
+  if (entries.all().empty() && !runs_anywhere(*to_run)) {
+    choice.reason = kUnchecked;
+    return choice;
+  }
   choice.candidates[choice.count++] = {to_run->algorithm, to_run->protocol};
   if (entries.all().empty()) return choice;
   const NcclPair own = entries.own().pair;

@@ -3,7 +3,9 @@
 // ranks share, and from then on a look-up.
 //
 // On a system that is named (a profile's) the answer follows from the collective, the size and what
-// NCCL's table ignores; of its times only a fence around rings is read (nccl_decision.cc). Where
+// NCCL's table ignores; of its times only a fence around rings is read (nccl_decision.cc). What has
+// no times here (CollNet, NVLS over several nodes) must not be offered by it, and where NCCL shows
+// no table, what it does not check itself is not asked for. Where
 // none is named, and on one node, those built-in systems count whose times the table has; where
 // they would not all answer alike, NCCL's own choice stands. On one node all ranks have the same
 // table: only graphs, which are reduced over all ranks before (NCCL 2.28.9, src/init.cc), and the
@@ -24,8 +26,8 @@
 namespace crosstie {
 
 // What all ranks of a communicator know of it. A node is NCCL's node, which is a whole NVLink
-// domain where domains span hosts. The ranks per domain and the constants are zeros where NCCL does
-// not tell them: before tuner interface 5.
+// domain where domains span hosts. Before tuner interface 5 NCCL tells neither ranks per domain,
+// which are then those of an even spread, nor constants, which are zeros.
 struct NcclCommunicator {
   uint32_t ranks = 0, nodes = 0;
   uint32_t fewest_ranks_per_domain = 0, most_ranks_per_domain = 0;

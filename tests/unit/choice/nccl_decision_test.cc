@@ -202,6 +202,16 @@ Test(nccl_decision, an_algorithm_of_a_later_release_that_may_run_is_not_judged) 
   cr_assert(choose(on_h100(), kMiB, table.view()).abstains());
 }
 
+Test(nccl_decision, where_switches_of_the_network_may_reduce_the_table_is_left_alone) {
+  cr_assert_not(choose(on_h100(), kMiB, four_h100_nodes(kMiB).view()).abstains());
+  for (const Algorithm of :
+       {Algorithm::collnet_direct, Algorithm::collnet_chain, Algorithm::nvls}) {
+    Table table = four_h100_nodes(kMiB);
+    table.set(of, Protocol::simple, 1e6f);
+    cr_assert(choose(on_h100(), kMiB, table.view()).abstains(), "%s", name(of).data());
+  }
+}
+
 Test(nccl_decision, a_broken_table_is_left_alone) {
   for (const float odd : {std::numeric_limits<float>::quiet_NaN(), 0.0f, -5.0f}) {
     Table table = four_h100_nodes(kMiB);
@@ -212,10 +222,12 @@ Test(nccl_decision, a_broken_table_is_left_alone) {
   cr_assert(choose(on_h100(), kMiB, nothing.view()).abstains());
 }
 
-// NCCL itself passes over it where it may not run (tuner interface 2).
-Test(nccl_decision, without_a_table_a_named_system_still_has_a_pick) {
-  const Choice choice = choose(on_h100(), kMiB, {});
-  cr_assert(choice.count == 1);
+// NCCL 2.21 runs whatever tuner interface 2 answers.
+Test(nccl_decision, without_a_table_only_what_runs_anywhere_is_picked) {
+  const Choice small = choose(on_h100(), 4096, {});
+  cr_assert(small.count == 1 && small.candidates[0].protocol == Protocol::ll);
+  cr_assert(choose(on_h100(), kMiB, {}).abstains(), "LL128");
+  cr_assert(choose(on_h100(), kLarge, {}).abstains());
   cr_assert(
       choose(NcclDecision(communicator(4, 8), any_class(), published()), kMiB, {}).abstains());
 }
@@ -229,7 +241,8 @@ Test(nccl_decision, a_node_of_several_hosts_is_known_and_has_the_nics_of_all) {
   const SystemFacts facts = model_job(rack->hosts[0].machine, 36, 4, nccl_release())->facts;
   const CostModel cost(published().values, facts, {144, 2});
   const NcclDecision by_name(communicator(2, 72), any_class(), named("gb200-nvl72"));
-  const Choice choice = choose(by_name, kLarge, {});
+  const Table of_racks = table_of(nccl_on("gb200-nvl72", 2, 72), kAll, kLarge);
+  const Choice choice = choose(by_name, kLarge, Table(of_racks).view());
   const Candidate& pick = choice.candidates[0];
   cr_assert(pick.predicted == cost.predict(kAll, pick.algorithm, pick.protocol, kLarge).time());
 }
