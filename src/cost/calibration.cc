@@ -34,18 +34,15 @@ constexpr uint32_t kMostRanks = 1 << 20;
 
 // Why its times cannot be fitted to, by itself; empty: they can.
 std::string unfit(const MeasuredRun& run) {
-  if (!run.collective) return "NCCL has no algorithms to choose from for it";
+  if (!run.collective && !run.program.empty())
+    return "NCCL has no algorithms to choose from for it";
+  if (!run.unfit.empty()) return run.unfit;
   if (run.outcomes.empty()) return "it has no times";
+  if (!run.collective) return "put collective=NAME before the file's name";
   if (run.ranks == 0) return "it tells of no devices: its lines '#  Rank …' are not there";
   if (run.ranks > kMostRanks || run.nodes > run.ranks)
     return fmt::format("no job has {} ranks on {} nodes", run.ranks, run.nodes);
   if (run.ranks == 1) return "one rank has nothing to communicate";
-  if (run.groups > 1)
-    return fmt::format("{} groups of ranks measured at once, and shared links", run.groups);
-  if (run.unequal_hosts) return "its hosts have different numbers of ranks";
-  if (run.cpu_time) return "its times are the CPU's (-C 1)";
-  if (run.batched) return "its operations were batched (-m, -G): each has but part of a launch";
-  if (run.symmetric) return "symmetric memory: NCCL ran kernels of which the model has none";
   const bool none_marked =
       std::ranges::all_of(run.outcomes, [](auto& of) { return of.wrong == 0; });
   if (run.out_of_bounds > 0 && none_marked)

@@ -118,16 +118,20 @@ class Health {
   }
 
   void left_out() {
-    if (one_.left_out.empty() && one_.not_modelled == 0) return;
-    if (one_.left_out.empty())
-      return add(Severity::note, "left-out", "sizes are left out",
-                 fmt::format("{} for which the system has no {}/{} in the model", one_.not_modelled,
-                             name(one_.for_one.algorithm), name(one_.for_one.protocol)),
-                 "");
+    const std::string skipped = fmt::format("{}", fmt::join(run_.skipped, ", "));
+    if (one_.left_out.empty() && one_.not_modelled > 0)
+      add(Severity::note, "left-out", "sizes are left out",
+          fmt::format("{} for which the system has no {}/{} in the model", one_.not_modelled,
+                      name(one_.for_one.algorithm), name(one_.for_one.protocol)),
+          "");
+    if (one_.left_out.empty() && !skipped.empty())
+      add(Severity::note, "left-out", "a part is left out", skipped, "");
+    if (one_.left_out.empty()) return;
     // Of a program that has no model there is nothing to be done.
-    const bool known = run_.collective.has_value();
+    const bool known = run_.collective || run_.program.empty();
     add(known ? Severity::warning : Severity::note, "left-out", "the run is left out",
-        one_.left_out, known ? "measure it otherwise, or leave it out of the command" : "");
+        one_.left_out + (skipped.empty() ? "" : ": " + skipped),
+        known ? "measure it otherwise, or leave it out of the command" : "");
   }
 
   void places_apart() {

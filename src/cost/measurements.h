@@ -31,27 +31,41 @@ struct MeasuredRun {
   std::optional<NcclVersion> version{};
   NcclLimits limits{};
   uint32_t ranks = 0;
-  uint32_t hosts = 0;   // 0: not told
-  uint32_t nodes = 0;   // NCCL's; 0: not told
-  uint32_t groups = 1;  // of ranks, that measured at once
+  uint32_t hosts = 0;  // 0: not told
+  uint32_t nodes = 0;  // NCCL's; 0: not told
   uint32_t gpus_per_process = 1;
-  bool unequal_hosts = false;
   bool on_gpu = false;         // times by the GPU's clock, from a kernel's start to its end
-  bool batched = false;        // operations were aggregated, or launched as graphs
-  bool cpu_time = false;       // times of the CPU alone
-  bool symmetric = false;      // NCCL ran its kernels for symmetric memory
   bool ended = false;          // its last lines are there
   uint64_t out_of_bounds = 0;  // of values, as its last lines say
+  std::string unfit{};         // why its times are not what the model is of; empty: they are
   std::vector<Outcome> outcomes{};
+  std::vector<std::string> skipped{};  // what is not in outcomes: how much, and why
 
+  void leave_out(std::string_view why);        // one reason is enough
   std::string where() const;                   // "ring.log"
   std::string where(const Outcome& of) const;  // "ring.log: line 12"
   std::string what() const;  // "all_reduce of 16 ranks on 2 hosts, NCCL_ALGO=Ring"
 };
 
+// What of a log cannot be read: how much, and what is wrong with the first.
+class Unreadable {
+ public:
+  // kind: "row"; where: "line 12".
+  explicit Unreadable(std::string_view kind) : kind_(kind) {}
+  void see(std::string_view where, std::string_view what);
+  void tell(MeasuredRun& run) const;
+
+ private:
+  std::string_view kind_;
+  size_t count_ = 0;
+  std::string first_;
+};
+
 // What a log may not tell: NCCL's variables (NcclLimits), and collective=NAME. What it tells wins.
 using ToldOfLog = std::vector<std::pair<std::string, std::string>>;
-// Into the run. Fails for names and values that cannot be.
+// Variables into the run. Fails for names and values that cannot be.
 Status tell(MeasuredRun& run, const ToldOfLog& told);
+// Of collective=NAME the program, "all_reduce_perf"; empty: not told.
+std::string program_told(const ToldOfLog& told);
 
 }  // namespace crosstie

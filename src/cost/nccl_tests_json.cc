@@ -2,7 +2,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/numbers.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "cost/nccl_tests.h"
 
 namespace crosstie {
@@ -24,9 +26,12 @@ class JsonReader {
     const Json& results = member(root, "results");
     if (!results.is_array()) mistake("'results' is needed, a list");
     for (size_t i = 0; i < results.size() && status_; i++) read_result(results[i], i + 1);
-    run_.out_of_bounds = whole(member(root, "out_of_bounds"), "count").value_or(0);
+    bad_results_.tell(run_);
+    const Json& wrong = member(root, "out_of_bounds");
+    run_.out_of_bounds = whole(wrong, "count").value_or(wrong.is_null() ? 0 : 1);
     run_.ended = root.contains("average_bus_bandwidth");
-    if (!run_.collective) run_.collective = collective_of_program(run_.program);
+    if (run_.program.empty()) run_.program = program_told(told_);
+    run_.collective = collective_of_program(run_.program);
     if (!status_) return pass(status_);
     return std::move(run_);
   }
@@ -60,12 +65,11 @@ class JsonReader {
     }
   }
 
-  // The program, and -R 2, --local_register 2: symmetric memory.
   void read_arguments(const Json& list) {
-    if (!list.is_array() || list.empty() || !list[0].is_string()) return;
-    run_.program = list[0].get<std::string>();
-    for (size_t i = 1; i + 1 < list.size(); i++)
-      if (list[i] == "-R" || list[i] == "--local_register") run_.symmetric |= list[i + 1] == "2";
+    std::vector<std::string> words;
+    for (const Json& word : list)
+      if (word.is_string()) words.push_back(word.get<std::string>());
+    heed_command(run_, words);
   }
 
   void read_configuration(const Json& config) {
@@ -73,39 +77,63 @@ class JsonReader {
     const auto threads = whole(config, "nthreads"), gpus = whole(config, "ngpus");
     if (!threads || !gpus || *threads >= kMost || *gpus >= kMost)
       return mistake("'config' needs 'nthreads' and 'ngpus'");
-    run_.batched = whole(config, "aggregated_iterations").value_or(1) > 1 ||
-                   whole(config, "graph").value_or(0) > 0;
+    heed_option(run_, 'm',
+                static_cast<int64_t>(whole(config, "aggregated_iterations").value_or(1)));
+    heed_option(run_, 'G', static_cast<int64_t>(whole(config, "graph").value_or(0)));
+    const Json& blocking = member(config, "blocking_collectives");
+    heed_option(run_, 'z', blocking == true || blocking == "true");
+    run_.gpus_per_process = static_cast<uint32_t>(*threads * *gpus);
+    read_devices(member(config, "devices"));
+  }
+
+  // Of each process the first of its devices.
+  void read_devices(const Json& list) {
     NcclTestsDevices devices;
-    for (const Json& device : member(config, "devices"))
-      devices.add(text(device, "hostname"), whole(device, "pid").value_or(0),
-                  static_cast<uint32_t>(whole(device, "group").value_or(0)));
-    devices.describe(static_cast<uint32_t>(*threads * *gpus), run_);
+    for (const Json& device : list) {
+      const std::string id =
+          fmt::format("{} [{}]", whole(device, "device").value_or(0), text(device, "device_hex"));
+      devices.add(static_cast<uint32_t>(whole(device, "rank").value_or(0)),
+                  static_cast<uint32_t>(whole(device, "group").value_or(0)),
+                  text(device, "hostname"), device.contains("device") ? id : "");
+    }
+    devices.describe(run_.gpus_per_process, run_);
   }
 
   void read_result(const Json& result, size_t number) {
     const auto bytes = whole(result, "size");
-    if (!bytes) return mistake(fmt::format("result {}: 'size' is needed", number));
+    if (!bytes) return bad_results_.see(fmt::format("result {}", number), "'size' is needed");
     if (*bytes == 0) return;  // AllGather of fewer bytes than ranks
     for (const bool in_place : {false, true}) {
       const Json& half = member(result, in_place ? "in_place" : "out_of_place");
-      if (half.is_null()) continue;
-      run_.cpu_time |= half.contains("cpu_time");
-      const Json& time = member(half, half.contains("cpu_time") ? "cpu_time" : "time");
-      const Json& wrong = member(half, "nwrong");
-      if (!time.is_number() || !std::isfinite(time.get<double>()) || time.get<double>() < 0)
-        return mistake(fmt::format("result {}: 'time' must be a number", number));
-      if (time.get<double>() == 0) continue;
-      run_.outcomes.push_back({.bytes = *bytes,
-                               .time = microseconds(time.get<double>()),
-                               .in_place = in_place,
-                               .wrong = wrong.is_number() ? wrong.get<double>() : 0,
-                               .line = number});
+      if (!half.is_null()) read_half(half, {.bytes = *bytes, .in_place = in_place, .line = number});
     }
+  }
+
+  void read_half(const Json& half, Outcome of) {
+    const bool cpu_time = half.contains("cpu_time");
+    heed_option(run_, 'C', cpu_time);
+    const auto time = number(member(half, cpu_time ? "cpu_time" : "time"));
+    const Json& wrong = member(half, "nwrong");
+    const auto elements = wrong.is_null() ? 0 : number(wrong);
+    if (!time || *time == 0 || !elements)
+      return bad_results_.see(fmt::format("result {}", of.line),
+                              "'time' must be a number above 0, and 'nwrong' one");
+    of.time = microseconds(*time), of.wrong = *elements;
+    run_.outcomes.push_back(of);
+  }
+
+  // Also as text.
+  static std::optional<double> number(const Json& value) {
+    const auto number = value.is_string()   ? number_of<double>(trim(value.get<std::string>()))
+                        : value.is_number() ? std::optional(value.get<double>())
+                                            : std::nullopt;
+    return number && std::isfinite(*number) && *number >= 0 ? number : std::nullopt;
   }
 
   const ToldOfLog& told_;
   const Json none_;
   MeasuredRun run_;
+  Unreadable bad_results_{"result"};
   Status status_;
 };
 

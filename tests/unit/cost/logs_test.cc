@@ -92,7 +92,7 @@ Test(logs, text_tells_the_job_and_both_times_of_a_size) {
                                  [](uint64_t bytes) { return us(bytes == 1024 ? 10.5 : 11); }));
   cr_expect(run.collective == Collective::all_reduce);
   cr_expect(run.version == (NcclVersion{2, 28, 9}));
-  cr_expect(run.ranks == 8 && run.hosts == 2 && !run.unequal_hosts && run.groups == 1);
+  cr_expect(run.ranks == 8 && run.hosts == 2 && run.unfit.empty());
   cr_expect(run.gpus_per_process == 1 && run.ended && run.limits.text().empty());
   cr_assert_eq(run.outcomes.size(), 4);
   cr_expect(run.outcomes[1].in_place && !run.outcomes[2].in_place);
@@ -175,15 +175,25 @@ Test(logs, several_runs_in_a_log_are_told_apart) {
   cr_expect(runs[1].line > runs[0].line);
 }
 
-Test(logs, a_row_that_cannot_be_read_is_an_error_with_its_line) {
-  const SyntheticLog of{.least = 64, .most = 64};
-  const std::string half = row_half(64, us(7));
-  expect_error(header(of) + row_begin(64) + half + "  seven  0.01  0.01  0\n",
-               "line 18: 'seven' is no time");
-  expect_error(header(of) + row_begin(64) + half + half + half + "\n",
-               "line 18: a row of 17 words, where the columns are 13");
-  expect_error(header(of) + row_begin(64) + half + "\n" + footer(),
-               "line 18: a row of 9 words, where the columns are 13");
+Test(logs, rows_that_cannot_be_read_are_counted) {
+  const std::string half = row_half(64, us(7)), good = row_begin(128) + half + half + "\n";
+  const auto skipped = [&](const std::string& row) {
+    const auto run = run_of(header({}) + row + good + footer());
+    cr_expect_eq(run.outcomes.size(), 2, "%s", row.c_str());
+    return run.skipped.empty() ? "" : run.skipped[0];
+  };
+  const std::string head = "1 row that cannot be read (line 18: ";
+  const auto expect_skipped = [&](const std::string& row, const std::string& why) {
+    const std::string told = skipped(row);
+    cr_expect(told == head + why + ")", "%s: %s", row.c_str(), told.c_str());
+  };
+  expect_skipped(row_begin(64) + half + "  seven  0.01  0.01  0\n", "'seven' is no time");
+  expect_skipped(row_begin(64) + half + "  0.00  0.01  0.01  0\n", "'0.00' is no time");
+  expect_skipped(" -8 -2 float sum -1" + half + half + "\n", "'-8' is no size");
+  expect_skipped(" 1.5e03 256 float sum -1" + half + half + "\n", "'1.5e03' is no size");
+  expect_skipped(row_begin(64) + half + half + half + "\n",
+                 "a row of 17 words, where the columns are 13");
+  cr_expect(skipped("").empty());
   expect_error("hello\n", "has no run of nccl-tests in it, and is no log of outcomes");
   expect_error("", "has no run of nccl-tests in it, and is no log of outcomes");
 }
@@ -195,14 +205,88 @@ Test(logs, a_run_that_was_killed_in_the_middle_of_a_row_ended_early) {
   cr_expect(!run.ended && run.outcomes.size() == 2);
 }
 
-Test(logs, operations_in_batches_are_noted) {
-  std::string text = log_of({.least = 64, .most = 64}, [](uint64_t) { return us(5); });
-  cr_expect(!run_of(text).batched);
-  std::string aggregated = text;
-  aggregated.replace(aggregated.find("agg iters: 1"), 12, "agg iters: 4");
-  cr_expect(run_of(aggregated).batched);
-  text.replace(text.find("graph: 0"), 8, "graph: 1");
-  cr_expect(run_of(text).batched);
+// Errors go on where the row was begun.
+Test(logs, after_a_run_that_failed_in_a_row_the_next_is_read) {
+  const SyntheticLog of{.least = 64, .most = 64};
+  const std::string row = row_begin(64) + row_half(64, us(7)) + row_half(64, us(8)) + "\n";
+  for (const std::string error :
+       {"node0: Test NCCL failure common.cu:303 'unhandled cuda error'\n .. node0 pid 1000: Test "
+        "failure common.cu:401\n",
+        "\nslurmstepd: error: *** STEP 1.0 ON node0 CANCELLED ***\n", "\n# something\n"}) {
+    const auto runs =
+        runs_of(header(of) + row + row_begin(128) + error + header(of) + row + footer());
+    cr_assert_eq(runs.size(), 2);
+    cr_expect(!runs[0].ended && runs[0].outcomes.size() == 2, "%s", error.c_str());
+    cr_expect(runs[1].ended && runs[1].outcomes.size() == 2 && runs[1].skipped.empty());
+  }
+}
+
+std::string with(std::string text, const std::string& was, const std::string& is) {
+  cr_assert_neq(text.find(was), std::string::npos, "%s", was.c_str());
+  return text.replace(text.find(was), was.size(), is);
+}
+
+Test(logs, runs_whose_times_are_not_of_one_collective_are_unfit) {
+  const std::string text = log_of({.least = 64, .most = 64}, [](uint64_t) { return us(5); });
+  cr_expect(run_of(text).unfit.empty());
+  const auto expect_unfit = [](const std::string& changed, const std::string& option) {
+    const std::string why = run_of(changed).unfit;
+    cr_expect(why.find("(" + option) != why.npos, "%s: '%s'", option.c_str(), why.c_str());
+  };
+  expect_unfit(with(text, "agg iters: 1", "agg iters: 4"), "-m");
+  expect_unfit(with(text, "graph: 0", "graph: 1"), "-G");
+  expect_unfit(with(text, "# Using", "# Blocking Enabled: wait for completion\n# Using"), "-z");
+  expect_unfit(with(text, "    time ", " cputime "), "-C");
+  expect_unfit("+ srun ./build/all_reduce_perf -b 8 -a 2\n" + text, "-a");
+  cr_expect(run_of("+ srun ./build/all_reduce_perf -b 8 -a 3\n" + text).unfit.empty());
+  for (const std::string typed : {"-R2", "-R\",\"2", "--local_register=2", "--local_reg\",\"2"})
+    expect_unfit(with(kJson, "\"-b\"", "\"" + typed + "\",\"-b\""), "-R");
+  expect_unfit(with(kJson, "\"ngpus\"", "\"blocking_collectives\":\"true\",\"ngpus\""), "-z");
+  expect_unfit(with(kJson, "\"ngpus\"", "\"graph\":1,\"ngpus\""), "-G");
+}
+
+Test(logs, ranks_are_counted_by_their_lines) {
+  std::string text =
+      log_of({.hosts = 2, .least = 1 << 20, .most = 1 << 20}, [](uint64_t) { return us(5); });
+  // In containers each process is the first.
+  std::string contained = text;
+  for (int rank = 0; rank < 16; rank++)
+    contained = with(contained, fmt::format("Pid {:6}", 1000 + rank), "Pid      1");
+  cr_expect(run_of(contained).ranks == 16 && run_of(contained).unfit.empty());
+  const std::string gap = run_of(with(text, rank_line(3, 0, 3), "")).unfit;
+  cr_expect(gap.starts_with("of its 16 ranks it tells of 15:"), "%s", gap.c_str());
+  std::string half = text;
+  for (uint32_t rank = 8; rank < 16; rank++) half = with(half, rank_line(rank, 1, rank - 8), "");
+  const std::string last = run_of(half).unfit;
+  cr_expect(last.starts_with("its busbw is 1.875 times its algbw"), "%s", last.c_str());
+  for (int rank = 8; rank < 16; rank++)
+    text = with(text, rank_line(rank, 1, rank - 8), rank_line(rank, 0, rank - 8));
+  const std::string same = run_of(text).unfit;
+  cr_expect(same.starts_with("two ranks are on device 7 [0000:17:00] of node0:"), "%s",
+            same.c_str());
+}
+
+Test(logs, what_puts_logs_together_is_taken_off) {
+  const std::string text = log_of({.least = 8, .most = 1024}, [](uint64_t) { return us(5); });
+  for (const auto& [begin, end] :
+       {std::pair<std::string, std::string>("2024-05-01T12:00:00.123456789Z ", ""),
+        {"[pod/launcher/x] ", ""},
+        {"May  1 12:00:00 node0 run[17]: ", ""},
+        {"\x1b[32m", "\x1b[0m"}}) {
+    std::string put;
+    for (size_t at = 0, next; at < text.size(); at = next + 1) {
+      next = text.find('\n', at);
+      put += begin + text.substr(at, next - at) + end + "\n";
+    }
+    const auto run = run_of(put);
+    cr_expect(run.outcomes.size() == 16 && run.ranks == 8 && run.ended, "%s", begin.c_str());
+  }
+}
+
+Test(logs, values_out_of_bounds_are_told_also_by_a_word) {
+  const std::string text = log_of({.least = 64, .most = 64}, [](uint64_t) { return us(5); });
+  cr_expect_eq(run_of(with(text, "values : 0 OK", "values : -1 FAILED")).out_of_bounds, 1);
+  cr_expect_eq(run_of(with(kJson, "\"count\":3", "\"count\":-1")).out_of_bounds, 1);
 }
 
 Test(logs, programs_that_were_started_together_without_mpi_are_refused) {
@@ -225,12 +309,35 @@ Test(logs, older_logs_do_not_say_which_collective_it_was) {
   cr_expect(reduce.collective == Collective::reduce);
   const std::string gather =
       old_log(kOldGather, " 64 4 float 9.0 0.01 0.0075 0e+00 8.0 0.01 0.0075 0e+00");
-  expect_error(gather,
-               "line 1: which collective was measured is not told; put collective=NAME "
-               "before the file's name");
+  cr_expect(!run_of(gather).collective && run_of(gather).program.empty());
   cr_expect(run_of(gather, {{"collective", "AllGather"}}).collective == Collective::all_gather);
+  cr_expect_str_eq(run_of(gather, {{"collective", "alltoall"}}).program.c_str(), "alltoall_perf");
   cr_expect(run_of("+ mpirun -np 1 ./build/all_gather_perf -g 4\n" + gather).collective ==
             Collective::all_gather);
+}
+
+Test(logs, what_a_log_tells_wins) {
+  const ToldOfLog told{{"collective", "broadcast"}};
+  const std::string text = log_of({.least = 64, .most = 64}, [](uint64_t) { return us(5); });
+  cr_expect(run_of(text, told).collective == Collective::all_reduce);
+  cr_expect(run_of(kJson, told).collective == Collective::all_gather);
+  const std::string silent = with(kJson, "\"build\\/all_gather_perf\",\"-b\",\"8\"", "");
+  cr_expect(run_of(silent, told).collective == Collective::broadcast);
+}
+
+Test(logs, what_cannot_be_told_is_refused) {
+  const auto expect_refused = [](const ToldOfLog& told, const std::string& expected) {
+    MeasuredRun run;
+    const Status status = tell(run, told);
+    cr_expect(!status && status.error().text == expected, "%s",
+              status ? "none" : status.error().text.c_str());
+  };
+  expect_refused({{"NCCL_ALGO", "Ring"}, {"NCCL_ALGO", "Tree"}},
+                 "NCCL_ALGO is told twice of one log");
+  expect_refused({{"NCCL_NVLS_ENABLE", "banana"}}, "NCCL_NVLS_ENABLE=banana: is no number");
+  expect_refused({{"NCCL_DEBUG", "INFO"}},
+                 "NCCL_DEBUG: of a log can be told collective, NCCL_ALGO, NCCL_PROTO and "
+                 "NCCL_NVLS_ENABLE");
 }
 
 Test(logs, json_tells_the_same) {
@@ -243,6 +350,16 @@ Test(logs, json_tells_the_same) {
   expect_time(run.outcomes[0], 12.5);
   expect_error("{\"config\":{\"nthreads\":1,\"ngpus\":1}}", "'results' is needed, a list");
   expect_error("{\"results\":[]}", "'config' needs 'nthreads' and 'ngpus'");
+}
+
+Test(logs, results_that_cannot_be_read_are_counted) {
+  const auto run = run_of(with(kJson, "\"time\":12.5", "\"time\":\"nan\""));
+  cr_assert_eq(run.skipped.size(), 1);
+  cr_expect_str_eq(run.skipped[0].c_str(),
+                   "1 result that cannot be read (result 2: 'time' must be a number above 0, and "
+                   "'nwrong' one)");
+  cr_expect_eq(run.outcomes.size(), 1);
+  cr_expect_eq(run_of(with(kJson, "\"nwrong\":3.000000", "\"nwrong\":\"7\"")).outcomes[1].wrong, 7);
 }
 
 Test(logs, json_that_was_cut_off_is_an_error) {

@@ -49,9 +49,11 @@ inline std::string header(const SyntheticLog& of) {
 inline std::string row_begin(uint64_t bytes) {
   return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:>6}", bytes, bytes / 4, "float", "sum", -1);
 }
-inline std::string row_half(uint64_t bytes, Seconds time, uint64_t wrong = 0) {
+// Of AllReduce on the ranks.
+inline std::string row_half(uint64_t bytes, Seconds time, uint64_t wrong = 0, double ranks = 8) {
   const double rate = static_cast<double>(bytes) / time.count() / 1e9;
-  return fmt::format("  {:7.2f}  {:6.2f}  {:6.2f}  {:6}", time.count() * 1e6, rate, rate, wrong);
+  return fmt::format("  {:7.2f}  {:6.2f}  {:6.2f}  {:6}", time.count() * 1e6, rate,
+                     rate * 2 * (ranks - 1) / ranks, wrong);
 }
 inline std::string footer() {
   return "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 123.4 \n#\n"
@@ -60,8 +62,10 @@ inline std::string footer() {
 
 inline std::string log_of(const SyntheticLog& of, const std::function<Seconds(uint64_t)>& time) {
   std::string text = header(of);
-  for (uint64_t bytes = of.least; bytes <= of.most; bytes *= 2)
-    text += row_begin(bytes) + row_half(bytes, time(bytes)) + row_half(bytes, time(bytes)) + "\n";
+  for (uint64_t bytes = of.least; bytes <= of.most; bytes *= 2) {
+    const auto half = [&] { return row_half(bytes, time(bytes), 0, of.hosts * of.gpus); };
+    text += row_begin(bytes) + half() + half() + "\n";
+  }
   return text + footer();
 }
 
