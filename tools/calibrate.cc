@@ -95,6 +95,8 @@ int run(const CalibrateOptions& options, const Session& session) {
   const auto system = read_system(options.system, session);
   if (!system) return report(session, system.error());
   auto runs = read_logs(*given);
+  if (!runs && runs.error().code == Code::unsupported)
+    return report(session, {Code::invalid, runs.error().text});
   if (!runs) return could_not_look(session, runs.error());
   const auto fitted =
       calibrate(system->kind, std::move(*runs), *start, *parse_nccl_version(options.nccl));

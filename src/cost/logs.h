@@ -7,7 +7,8 @@ namespace crosstie {
 
 class Logs {
  public:
-  // Errors say at which line. Fails for what is no log, and for one without a run in it.
+  // Fails for what is no log, for one without a run in it, and, as unsupported, where something is
+  // told of a log of outcomes.
   Status add(std::string_view text, const std::string& file, const ToldOfLog& told = {});
   // In the order of their logs; those of logs of outcomes last.
   std::vector<MeasuredRun> runs() const;

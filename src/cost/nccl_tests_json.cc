@@ -115,10 +115,10 @@ class JsonReader {
     const auto time = number(member(half, cpu_time ? "cpu_time" : "time"));
     const Json& wrong = member(half, "nwrong");
     const auto elements = wrong.is_null() ? 0 : number(wrong);
-    if (!time || *time == 0 || !elements)
+    of.time = microseconds(time.value_or(0)), of.wrong = elements.value_or(0);
+    if (of.time <= Seconds(0) || !elements)
       return bad_results_.see(fmt::format("result {}", of.line),
                               "'time' must be a number above 0, and 'nwrong' one");
-    of.time = microseconds(*time), of.wrong = *elements;
     run_.outcomes.push_back(of);
   }
 

@@ -186,12 +186,13 @@ Test(calibration, times_of_the_gpus_clock_are_without_the_launch) {
             .time_on_gpu()
             .count() *
         1e6;
-    text += fmt::format(
-        R"({{"schema":1,"communicator":"0x1","name":"","rank":0,"ranks":8,"nodes":1,"launch":{},)"
-        R"("sequence":{},"collective":"all_reduce","bytes":{},"algorithm":"ring",)"
-        R"("protocol":"simple","channels":8,"time_us":{:.3f}}})"
-        "\n",
-        i, i, bytes, us);
+    for (int rank = 0; rank < 8; rank++)
+      text += fmt::format(
+          R"({{"schema":1,"communicator":"0x1","name":"","rank":{},"ranks":8,"nodes":1,)"
+          R"("launch":{},"sequence":{},"collective":"all_reduce","bytes":{},"algorithm":"ring",)"
+          R"("protocol":"simple","channels":8,"time_us":{:.3f}}})"
+          "\n",
+          rank, i, i, bytes, us);
   }
   const Calibration of = calibrated({text});
   cr_expect_eq(of.points, 20);

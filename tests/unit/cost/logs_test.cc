@@ -84,6 +84,17 @@ std::string outcome(int rank, int launch, int sequence, const std::string& time,
       "\n",
       communicator, rank, launch, sequence, time);
 }
+// Of both ranks.
+std::string outcomes(int launch, int sequence, const std::string& time,
+                     const std::string& communicator = "0xabc") {
+  return outcome(0, launch, sequence, time, communicator) +
+         outcome(1, launch, sequence, time, communicator);
+}
+
+std::string with(std::string text, const std::string& was, const std::string& is) {
+  cr_assert_neq(text.find(was), std::string::npos, "%s", was.c_str());
+  return text.replace(text.find(was), was.size(), is);
+}
 
 }  // namespace
 
@@ -219,11 +230,6 @@ Test(logs, after_a_run_that_failed_in_a_row_the_next_is_read) {
     cr_expect(!runs[0].ended && runs[0].outcomes.size() == 2, "%s", error.c_str());
     cr_expect(runs[1].ended && runs[1].outcomes.size() == 2 && runs[1].skipped.empty());
   }
-}
-
-std::string with(std::string text, const std::string& was, const std::string& is) {
-  cr_assert_neq(text.find(was), std::string::npos, "%s", was.c_str());
-  return text.replace(text.find(was), was.size(), is);
 }
 
 Test(logs, runs_whose_times_are_not_of_one_collective_are_unfit) {
@@ -378,27 +384,76 @@ Test(logs, outcomes_take_the_least_time_of_all_ranks) {
   cr_assert_eq(runs.size(), 1);
   cr_expect(runs[0].on_gpu && runs[0].ranks == 2 && runs[0].nodes == 1 && runs[0].hosts == 0);
   cr_expect_str_eq(runs[0].file.c_str(), "rank0 and 1 more");
-  cr_assert_eq(runs[0].outcomes.size(), 2);
+  cr_assert_eq(runs[0].outcomes.size(), 1);
   expect_time(runs[0].outcomes[0], 12.5);
-  expect_time(runs[0].outcomes[1], 20);
   cr_expect(runs[0].outcomes[0].ran == (NcclPair{Algorithm::ring, Protocol::ll}));
+  cr_expect(runs[0].skipped ==
+            std::vector<std::string>{"1 collective without a time of each rank"});
 }
 
 Test(logs, outcomes_that_shared_a_kernel_are_left_out) {
-  const auto run = run_of(outcome(0, 7, 1, "10") + outcome(0, 7, 2, "11") + outcome(0, 8, 3, "12") +
-                          outcome(0, 7, 9, "13", "0xdef"));
+  const auto run = run_of(outcomes(7, 1, "10") + outcomes(7, 2, "11") + outcomes(8, 3, "12") +
+                          outcomes(7, 9, "13", "0xdef"));
   cr_assert_eq(run.outcomes.size(), 2);
   expect_time(run.outcomes[0], 12);
   expect_time(run.outcomes[1], 13);
+  cr_expect(run.skipped ==
+            std::vector<std::string>{"2 collectives that shared a kernel with others"});
 }
 
-Test(logs, an_outcome_that_cannot_be_read_is_an_error_with_its_line) {
-  std::string other = outcome(0, 1, 1, "10");
-  other.replace(other.find("\"schema\":1"), 10, "\"schema\":2");
-  expect_error(outcome(0, 1, 1, "10") + other, "line 2: this release reads schema 1");
+Test(logs, a_log_of_outcomes_that_is_given_twice_counts_once) {
   Logs logs;
-  const Status cut = logs.add(outcome(0, 1, 1, "10") + "{\"schema\":1,", "log");
-  cr_expect(!cut && cut.error().text.starts_with("line 2: "));
+  const std::string silent = outcomes(1, 1, "null"), text = outcomes(1, 1, "10");
+  for (const std::string& one : {silent, text, text}) cr_assert(logs.add(one, "log"));
+  const auto runs = logs.runs();
+  cr_assert(runs.size() == 1 && runs[0].outcomes.size() == 1);
+  cr_expect(runs[0].skipped == std::vector<std::string>{"4 lines given twice"});
+}
+
+Test(logs, what_outcomes_are_left_out_is_told) {
+  const auto expect_skipped = [](const std::string& text, const std::string& why) {
+    const auto run = run_of(text);
+    cr_expect(
+        run.outcomes.empty() && run.skipped == std::vector<std::string>{"1 collective " + why},
+        "%s", why.c_str());
+  };
+  expect_skipped(outcome(1, 1, 1, "10"), "in the logs of 1 of 2 ranks, where all are needed");
+  expect_skipped(outcomes(1, 1, "-5"), "without a time of each rank");
+  const std::string one = outcome(0, 1, 1, "10"), other = outcome(1, 1, 1, "10");
+  for (const auto& [was, is] : {std::pair<std::string, std::string>("1024", "2048"),
+                                {"\"ring\"", "\"tree\""},
+                                {"\"ranks\":2", "\"ranks\":4"}})
+    expect_skipped(one + with(other, was, is), "of which lines contradict each other");
+  expect_skipped(with(one, "ring", "foo") + with(other, "ring", "foo"),
+                 "of an algorithm that is not known");
+  const auto no_model = run_of(with(one, "all_reduce", "send_recv"));
+  cr_expect(!no_model.collective && no_model.program == "send_recv");
+}
+
+// A job that is killed, or a full disk, cuts the last one off.
+Test(logs, outcomes_that_cannot_be_read_are_counted) {
+  const std::string good = outcomes(1, 1, "10");
+  const auto expect_told = [&](const std::string& text, const std::string& why) {
+    const auto run = run_of(text);
+    cr_expect(run.outcomes.size() == 1 && run.skipped == std::vector<std::string>{why}, "%s: %s",
+              why.c_str(), run.skipped.empty() ? "none" : run.skipped[0].c_str());
+  };
+  expect_told(good + "{\"schema\":1,\"commu",
+              "1 line that cannot be read (log: line 3: is no object of JSON, or not all of one)");
+  expect_told("hello\n" + good + "hello\n",
+              "2 lines that cannot be read (log: line 1: is no object of JSON, or not all of one)");
+  expect_told("{\"communicator\":\"0x1\"}\n" + good,
+              "1 line that cannot be read (log: line 1: 'schema' is needed)");
+  expect_told(good + with(outcome(0, 2, 2, "10"), "\"schema\":1", "\"schema\":2"),
+              "1 line that cannot be read (log: line 3: this release reads schema 1)");
+  expect_error("{\"communicator\":\"0x1\"}\n",
+               "has no line that can be read: line 1: 'schema' is needed");
+}
+
+Test(logs, of_a_log_of_outcomes_nothing_is_told) {
+  Logs logs;
+  const Status added = logs.add(outcomes(1, 1, "10"), "log", {{"NCCL_ALGO", "Tree"}});
+  cr_expect(!added && added.error().code == Code::unsupported);
 }
 
 Test(limits, are_read_as_nccl_reads_its_variables) {
