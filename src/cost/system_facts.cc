@@ -45,6 +45,7 @@ class Reader {
     read_gpus();
     read_nics();
     facts_.gpus = static_cast<uint32_t>(gpus_.size());
+    join_nics();
     return facts_;
   }
 
@@ -119,6 +120,13 @@ class Reader {
       for (const uint32_t gpu : port.gpus)
         facts_.nics_behind_cpu |= paths_.between(gpu, port.device).type >= PathClass::phb;
     }
+  }
+  // A GPU's several ports carry its traffic together, as AWS's plugin joins EFA devices and NCCL
+  // the ports of a card.
+  void join_nics() {
+    if (facts_.nics <= facts_.gpus) return;
+    facts_.nic_wire.bytes_per_second *= static_cast<double>(facts_.nics) / facts_.gpus;
+    facts_.nics = facts_.gpus;
   }
   // EFA and Slingshot NICs are known by their makers (PCI vendor 1d0f and 17db), where none is told
   // by the names that their drivers efa and cxi give.

@@ -43,7 +43,7 @@ struct SystemFacts {
   Bandwidth gpu_wire{};    // of all links of one GPU to its peers
   bool multicast = false;  // NVSwitches that reduce: NVLS
   uint32_t gpus = 0;
-  uint32_t nics = 0;
+  uint32_t nics = 0;     // at most one a GPU: the ports that serve one together are one
   Bandwidth nic_wire{};  // of one NIC
   Network network = Network::none;
   bool nics_behind_cpu = false;  // GPUs reach their NICs through a host bridge

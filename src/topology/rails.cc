@@ -78,7 +78,8 @@ class Host {
   void leave_out_what_cannot_serve() {
     const auto devices = machine_.devices();
     const auto is_software = [&](size_t i) {
-      return !devices[devices[port(i)].parent].identity.bdf;
+      const Device& nic = devices[devices[port(i)].parent];
+      return !nic.identity.bdf && !nic.pcie_speed;
     };
     bool any_hardware = false;
     for (size_t i = ports_.size(); i-- > 0;) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "topology/format/formats.h"
+#include "topology/variation.h"
 
 using namespace crosstie;
 
@@ -68,6 +69,20 @@ Test(system_facts, known_systems_have_what_their_makers_say) {
     cr_expect(facts.nics == told.nics, "%s: %u NICs", told.machine, facts.nics);
     cr_expect(facts.multicast == told.multicast, "%s", told.machine);
     cr_expect(facts.nics_behind_cpu == told.behind_cpu, "%s", told.machine);
+  }
+}
+
+Test(system_facts, ports_that_serve_one_gpu_together_count_as_one_nic) {
+  struct Told {
+    const char* nics;
+    double gigabytes;
+  };
+  for (const Told& told : {Told{"nics=32x100G", 50}, Told{"nics=16x180G", 45}}) {
+    const auto varied = vary(*read_synthetic("dgx-h100"), *parse_variation(told.nics));
+    const SystemFacts facts = *facts_of(*varied->hosts[0].machine);
+    cr_expect(facts.nics == 8, "%s: %u NICs", told.nics, facts.nics);
+    cr_expect(std::abs(facts.nic_wire.bytes_per_second / 1e9 - told.gigabytes) < 0.1, "%s",
+              told.nics);
   }
 }
 
