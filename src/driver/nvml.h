@@ -58,6 +58,7 @@ struct NvmlFieldValue {
 };
 static_assert(sizeof(NvmlFieldValue) == 40);
 enum NvmlField : unsigned {
+  kNvmlNvlinkState = 165,  // NvmlEnable
   kNvmlC2cLinkCount = 170,
   kNvmlC2cLinkStatus = 171,  // 1: active
   kNvmlC2cLinkRate = 172,    // MB/s

@@ -83,6 +83,7 @@ class NvidiaGpus {
   void place(const Gpu& gpu);
   void see_nvlinks(const Gpu& gpu);
   bool carries_peers(const Gpu& gpu, unsigned link) const;
+  bool is_up(const Gpu& gpu, unsigned link) const;
   void note_version(const Gpu& gpu, unsigned link);
   NvmlRemote remote_type(const Gpu& gpu, unsigned link) const;
   void link_out(const Gpu& gpu, NvmlRemote type, const NvmlPciInfo& remote, uint32_t count);
@@ -181,9 +182,7 @@ void NvidiaGpus::see_nvlinks(const Gpu& gpu) {
   uint32_t without_peers = 0;
   for (unsigned link = 0; link < kNvmlMostLinks; link++) {
     const bool carries = carries_peers(gpu, link);
-    NvmlEnable state = kNvmlDisabled;
-    if (nvml_.nvlink_state(gpu.handle, link, &state) != kNvmlSuccess || state != kNvmlEnabled)
-      continue;
+    if (!is_up(gpu, link)) continue;
     if (!carries) {
       without_peers++;
       continue;
@@ -213,6 +212,16 @@ void NvidiaGpus::see_nvlinks(const Gpu& gpu) {
 bool NvidiaGpus::carries_peers(const Gpu& gpu, unsigned link) const {
   unsigned has = 0;
   return nvml_.nvlink_capability(gpu.handle, link, kNvmlLinkP2p, &has) == kNvmlSuccess && has != 0;
+}
+
+// From Hopper on NCCL asks for a field instead, which the older call need not agree with. Drivers
+// that do not tell the field are asked the older way.
+bool NvidiaGpus::is_up(const Gpu& gpu, unsigned link) const {
+  const auto& capability = builder_.device(gpu.index).compute_capability;
+  if (capability && capability->value >= 90)
+    if (const auto told = field(gpu, kNvmlNvlinkState, link)) return told == kNvmlEnabled;
+  NvmlEnable state = kNvmlDisabled;
+  return nvml_.nvlink_state(gpu.handle, link, &state) == kNvmlSuccess && state == kNvmlEnabled;
 }
 
 void NvidiaGpus::note_version(const Gpu& gpu, unsigned link) {

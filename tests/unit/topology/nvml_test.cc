@@ -100,6 +100,20 @@ Test(nvml, of_links_that_answer_only_those_that_are_up_count) {
   cr_assert(find(m, "gpu0")->nvlink_version->value == "4.0");
 }
 
+Test(nvml, from_hopper_on_a_field_tells_which_links_are_up_as_nccl_asks_it) {
+  Nvml n = fake::nvml();
+  n.field_values = [](NvmlDevice, int, NvmlFieldValue* value) {
+    value->value.number = value->scope < 16 ? kNvmlEnabled : kNvmlDisabled;
+    value->result = value->field == kNvmlNvlinkState ? kNvmlSuccess : kNvmlNotSupported;
+    return kNvmlSuccess;
+  };
+  cr_assert(nvlinks(look(n)) == 2 * 16);
+  n.compute_capability = [](NvmlDevice, int* major, int* minor) {
+    return *major = 8, *minor = 0, kNvmlSuccess;
+  };
+  cr_assert(nvlinks(look(n)) == 2 * 18);
+}
+
 Test(nvml, links_that_carry_no_peer_to_peer_traffic_are_left_out_as_nccl_does_and_found_by_check) {
   Nvml n = fake::nvml();
   n.nvlink_capability = [](NvmlDevice device, unsigned link, NvmlLinkCapability, unsigned* has) {
