@@ -88,7 +88,8 @@ class Reader {
 
   void read_links(uint32_t gpu, uint32_t sm) {
     const bool part = machine_.is_part(device(gpu));
-    const Links links = links_of(part ? device(gpu).parent : gpu);
+    const bool alone = machine_.has_no_peers(device(gpu));
+    const Links links = alone ? Links{} : links_of(part ? device(gpu).parent : gpu);
     GpuLink kind = GpuLink::pcie;
     Bandwidth wire = pcie_of(part ? device(gpu).parent : gpu);
     if (links.nvlinks > 0) {

@@ -36,6 +36,13 @@ bool Machine::is_part(const Device& device) const {
   return device.parent != kNoDevice && crosstie::is_part(device, devices()[device.parent]);
 }
 
+bool Machine::has_no_peers(const Device& device) const {
+  constexpr uint16_t kAmd = 0x1002;  // vendor on PCI
+  if (device.kind != DeviceKind::gpu || !is_part(device)) return false;
+  const Property<PciIds>& ids = devices()[device.parent].pci_ids;
+  return !ids || ids->value.vendor != kAmd;
+}
+
 std::vector<uint32_t> Machine::whole_gpus() const {
   auto out = of_kind(DeviceKind::gpu);
   std::erase_if(out, [&](uint32_t i) { return is_part(devices()[i]); });

@@ -101,6 +101,9 @@ class Machine {
   std::vector<uint32_t> of_kind(DeviceKind kind) const;
   // Whether one of this Machine's devices is a part of another: a partition, a virtual function.
   bool is_part(const Device& device) const;
+  // Whether it is a partition that reaches other GPUs only through the host: NVIDIA allows MIG no
+  // peer-to-peer access, over PCIe or NVLink, while AMD's partitions have their GPU's links.
+  bool has_no_peers(const Device& device) const;
   // GPUs that are no partitions of another.
   std::vector<uint32_t> whole_gpus() const;
   // Hosts that the devices are of: more than one in an NVLink domain.

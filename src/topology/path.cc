@@ -112,7 +112,7 @@ void Paths::give_nodes() {
   for (uint32_t i = 0; i < machine_.devices().size(); i++) {
     if (kind(i) == DeviceKind::nvswitch && nvswitch == kNoDevice) nvswitch = i;
     node_.push_back(kind(i) == DeviceKind::nvswitch ? nvswitch : i);
-    // What a GPU or NIC is divided into reaches all else as the whole does.
+    // What a GPU or NIC is divided into reaches all else as the whole does, but for host_between().
     const Device& d = machine_.devices()[i];
     if (machine_.is_part(d)) {
       node_[i] = node_[d.parent];
@@ -250,7 +250,18 @@ PathClass Paths::class_of(const Cell& so_far, uint32_t node, const Edge& edge) c
 }
 
 Path Paths::between(uint32_t from, uint32_t to) const {
-  return row_[to] == kNoRow ? Path{} : path(from, to);
+  if (row_[to] == kNoRow) return {};
+  const uint32_t host = host_between(from, to);
+  return host == kNoDevice ? path(from, to) : joined(host, from, to);
+}
+
+// The NUMA node by which two GPUs reach each other where one is a partition without peers.
+uint32_t Paths::host_between(uint32_t from, uint32_t to) const {
+  const auto alone = [&](uint32_t i) { return machine_.has_no_peers(machine_.devices()[i]); };
+  if (from == to || kind(from) != DeviceKind::gpu || kind(to) != DeviceKind::gpu ||
+      !(alone(from) || alone(to)))
+    return kNoDevice;
+  return cpu_[node_[to]];
 }
 
 std::vector<uint32_t> Paths::chain(uint32_t from, uint32_t to) const {
@@ -265,7 +276,8 @@ std::vector<uint32_t> Paths::chain(uint32_t from, uint32_t to) const {
 
 std::vector<uint32_t> Paths::route(uint32_t from, uint32_t to) const {
   if (row_[to] == kNoRow) return {};
-  const uint32_t via = cell(from, to).via;
+  const uint32_t host = host_between(from, to);
+  const uint32_t via = host == kNoDevice ? cell(from, to).via : host;
   if (via == kNoDevice) return chain(from, to);
   auto devices = route(from, via);
   const auto rest = route(via, to);
@@ -287,12 +299,16 @@ std::vector<Paths::Step> Paths::steps(uint32_t from, uint32_t to) const {
   return steps;
 }
 
-void Paths::go_by_way_of(uint32_t via, uint32_t from, uint32_t to) {
+Path Paths::joined(uint32_t via, uint32_t from, uint32_t to) const {
   const Path first = path(from, via), second = path(via, to);
-  Cell& whole = cell(from, to);
-  whole.via = via;
   const Known<Bandwidth> rate = narrower(first.rate(), second.rate());
-  whole.path = {std::max(first.type, second.type), rate.value, first.hops + second.hops, rate.from};
+  return {std::max(first.type, second.type), rate.value, first.hops + second.hops, rate.from};
+}
+
+void Paths::go_by_way_of(uint32_t via, uint32_t from, uint32_t to) {
+  Cell& whole = cell(from, to);
+  whole.path = joined(via, from, to);
+  whole.via = via;
   if (kind(via) == DeviceKind::gpu) whole.path.type = PathClass::pxn;
 }
 

@@ -98,6 +98,8 @@ class Paths {
   void reach_ports();
   bool relay(uint32_t gpu, uint32_t peer, uint32_t port);
   void go_by_way_of(uint32_t via, uint32_t from, uint32_t to);
+  Path joined(uint32_t via, uint32_t from, uint32_t to) const;
+  uint32_t host_between(uint32_t from, uint32_t to) const;
   bool may_use_gpu_direct(uint32_t gpu, uint32_t port) const;
   uint32_t local_cpu(uint32_t gpu) const;
   struct Share {
