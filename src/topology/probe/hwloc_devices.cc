@@ -225,7 +225,7 @@ void HwlocDevices::see_pci() {
   for (uint32_t i = 0; i < tree_.objects.size(); i++) {
     const HwlocObject& function = tree_.objects[i];
     if (function.type != HwlocType::pci) continue;
-    if (is_gpu(function)) see_function(i, describe(i, DeviceKind::gpu, container_of(i)));
+    if (is_gpu(function)) see_gpu(i);
     if (!is_nic(function)) continue;
     if (auto as = as_virtual(i))
       virtuals.push_back(std::move(*as));
@@ -233,6 +233,31 @@ void HwlocDevices::see_pci() {
       see_function(i, describe(i, DeviceKind::nic, container_of(i)));
   }
   for (const Virtual& function : virtuals) see_virtual(function);
+}
+
+// Virtual functions of a GPU are for virtual machines: in these they are GPUs, beside it none.
+void HwlocDevices::see_gpu(uint32_t object) {
+  const uint32_t physical = gpu_of_virtual(object);
+  if (physical == kNoDevice)
+    return see_function(object, describe(object, DeviceKind::gpu, container_of(object)));
+  builder_.gap(to_text(tree_.objects[object].bdf),
+               fmt::format("a virtual function of the GPU {}, for a virtual machine",
+                           to_text(tree_.objects[physical].bdf)),
+               "no GPU");
+}
+
+// Drivers tell. In a file it is a GPU on the bus of one of the same maker that is the bus's first
+// function, as physical ones are.
+uint32_t HwlocDevices::gpu_of_virtual(uint32_t object) const {
+  const HwlocObject& function = tree_.objects[object];
+  auto of = aside_.physical_function(function.bdf);
+  if (!of && aside_.provenance() != Provenance::driver)
+    of = Bdf{function.bdf.domain, function.bdf.bus, 0, 0};
+  const uint32_t physical = of ? at(*of) : kNoDevice;
+  const bool is_its = physical != kNoDevice && physical != object &&
+                      is_gpu(tree_.objects[physical]) &&
+                      tree_.objects[physical].ids.vendor == function.ids.vendor;
+  return is_its ? physical : kNoDevice;
 }
 
 Device HwlocDevices::describe(uint32_t object, DeviceKind kind, uint32_t parent) const {

@@ -58,6 +58,8 @@ class HwlocDevices {
   const HwlocObject* port_above(uint32_t object) const;
   void see_virtual(const Virtual& function);
   std::optional<Virtual> as_virtual(uint32_t object) const;
+  void see_gpu(uint32_t object);
+  uint32_t gpu_of_virtual(uint32_t object) const;
   uint32_t at(const Bdf& bdf) const;
   uint32_t physical_beside(uint32_t object) const;
   uint32_t container_of(uint32_t object);

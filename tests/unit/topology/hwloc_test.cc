@@ -361,6 +361,16 @@ Test(hwloc, partitions_are_endpoints_that_share_the_links_of_their_gpu) {
   expect_connected(m);
 }
 
+Test(hwloc, virtual_functions_of_a_gpu_are_no_gpus_beside_it) {
+  const auto both = gpu("0000:03:00.0") + gpu("0000:03:00.4") + gpu("0000:03:02.3");
+  const Machine m = read(one_package(root(both)));
+  cr_assert(m.count(DeviceKind::gpu) == 1);
+  cr_assert(has_gap(m, "0000:03:02.3", "a virtual function of the GPU 0000:03:00.0"));
+  // As a virtual machine sees them.
+  const Machine guest = read(one_package(root(gpu("0000:03:00.4") + gpu("0000:03:00.5"))));
+  cr_assert(guest.count(DeviceKind::gpu) == 2);
+}
+
 Test(hwloc, a_function_without_driver_beside_one_of_another_model_is_a_virtual_one) {
   const auto unused = [](const char* bdf, const char* model) {
     return pci(bdf, fmt::format("0200 [abcd:{}] [abcd:0001] 00", model));
