@@ -19,15 +19,18 @@ namespace {
 // Of a host; an NVLink domain has at most 576 GPUs.
 constexpr uint32_t kMost = 1024;
 
-std::optional<uint32_t> number(std::string_view text, uint32_t least = 1) {
+// Gb/s: NICs have up to 1.6 Tb/s.
+constexpr uint32_t kMostGigabits = 10000;
+
+std::optional<uint32_t> number(std::string_view text, uint32_t least = 1, uint32_t most = kMost) {
   const auto value = number_of<uint32_t>(text);
-  return value && *value >= least && *value <= kMost ? value : std::nullopt;
+  return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
 // "400G": gigabits a second.
 std::optional<Bandwidth> rate(std::string_view text) {
   if (text.empty() || text.back() != 'G') return std::nullopt;
-  const auto gigabits_per_second = number(text.substr(0, text.size() - 1));
+  const auto gigabits_per_second = number(text.substr(0, text.size() - 1), 1, kMostGigabits);
   if (!gigabits_per_second) return std::nullopt;
   return gigabits(*gigabits_per_second);
 }

@@ -107,6 +107,14 @@ Test(variation, several_changes_are_made_together) {
   cr_assert_eq(other.name(), "dgx-h100:gpus=2,nics=2x100G,network=roce,pcie=gen4,cpu=amd");
 }
 
+Test(variation, ports_are_of_up_to_terabits) {
+  const Machine fast = machine("dgx-h100:nics=8x1600G");
+  for (const Device& d : fast.devices())
+    if (d.kind == DeviceKind::port)
+      cr_assert_float_eq(d.line_rate->value.bytes_per_second, 200e9, 1);
+  cr_assert(error("dgx-h100:nics=8x10001G").find("write nics=") != std::string::npos);
+}
+
 Test(variation, sockets_are_ports_without_rdma) {
   const Machine plain = machine("dgx-h100:network=sockets");
   for (const Device& d : plain.devices())
