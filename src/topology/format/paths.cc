@@ -34,7 +34,7 @@ class PathTable {
         if (to > from) out += line(from, to);
       for (const uint32_t to : machine_.endpoints(DeviceKind::port)) out += line(from, to);
     }
-    return out;
+    return gpus.empty() ? "  no GPUs\n" : out;
   }
 
   // Whether a rate in the text is marked as assumed.
