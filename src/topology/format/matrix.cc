@@ -32,7 +32,7 @@ constexpr std::array<Meaning, 10> kLegend = {{
     {"NV#", "over so many NVLinks"},
 }};
 
-constexpr std::string_view kGuessed = ", or between such, as nothing tells which ones";
+constexpr std::string_view kGuessed = " (or several: which ones is not known)";
 
 std::string stem(std::string_view word) {
   const size_t digit = word.find_first_of("0123456789");
