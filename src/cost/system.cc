@@ -25,9 +25,15 @@ Result<std::shared_ptr<const Machine>> fused(const std::shared_ptr<const Machine
 Result<ModelledJob> model_job(const std::shared_ptr<const Machine>& kind, uint32_t hosts,
                               uint32_t gpus_per_host, const NcclRelease& release) {
   const uint32_t have = kind->count(DeviceKind::gpu);
+  if (have == 0) return fail(Code::invalid, "{} has no GPU", kind->source());
   const uint32_t gpus = gpus_per_host == 0 ? have : gpus_per_host;
-  if (have == 0 || gpus > have)
+  if (gpus > have)
     return fail(Code::invalid, "{} has {} GPUs; {} are asked for", kind->name(), have, gpus);
+  if (const size_t whole = kind->whole_gpus().size(); gpus > whole)
+    return fail(Code::invalid,
+                "{} has {} partitions of {} GPUs; at most {} of a host can be modelled, and {} are "
+                "asked for",
+                kind->name(), have, whole, whole, gpus);
   const uint32_t in_domain = std::clamp(kind->hosts_in_domain(), 1u, hosts);
   const auto node = fused(kind, in_domain), rest = fused(kind, std::max(1u, hosts % in_domain));
   if (!node) return pass(node);
