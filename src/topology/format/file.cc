@@ -86,6 +86,14 @@ Format format_of(const std::filesystem::path& file, std::string_view text) {
   return begin == '<' ? Format::xml : begin == '{' ? Format::json : Format::toml;
 }
 
+// TOML of any use has a table or a value.
+Status expect_format(const std::filesystem::path& file, Format format, std::string_view text) {
+  if (format != Format::toml || file.extension() == ".toml" ||
+      text.find_first_of("=[") != text.npos)
+    return {};
+  return fail(Code::invalid, "is neither XML, JSON nor TOML");
+}
+
 // By the name of the root element: the first tag that is no declaration, comment or DOCTYPE.
 bool is_hwloc(std::string_view text) {
   for (size_t tag = text.find('<'); tag != text.npos; tag = text.find('<', tag + 1)) {
@@ -119,6 +127,8 @@ Result<Topology> read_file(const std::filesystem::path& file, ReadToml&& read_to
   const auto text = read_text(file);
   if (!text) return pass(text);
   const Format format = format_of(file, *text);
+  if (const Status right = expect_format(file, format, *text); !right)
+    return pass(right, file.native());
   auto topology = format == Format::json  ? read_json(*text)
                   : format == Format::xml ? read_xml(*text, file.native())
                                           : read_toml(*text, file.native());
