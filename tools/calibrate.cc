@@ -52,6 +52,14 @@ Result<std::vector<Given>> given_logs(const std::vector<std::string>& words) {
   return logs;
 }
 
+std::vector<std::string> files_read(const CalibrateOptions& options,
+                                    const std::vector<Given>& given) {
+  auto files = files_of({options.system});
+  files.push_back(options.profile);
+  for (const Given& log : given) files.push_back(readable(log.file));
+  return files;
+}
+
 Result<std::vector<MeasuredRun>> read_logs(const std::vector<Given>& given) {
   Logs logs;
   for (const auto& [file, told] : given) {
@@ -88,6 +96,8 @@ int run(const CalibrateOptions& options, const Session& session) {
     return report(session, {Code::invalid, "--json goes to standard output; give -o a file"});
   const auto given = given_logs(options.words);
   if (!given) return report(session, given.error());
+  const Status apart = expect_apart(options.output, files_read(options, *given));
+  if (!apart) return report(session, apart.error());
   const auto start = profile_of(options.profile);
   if (!start) return report(session, start.error());
   const auto release = release_of(options.nccl, session);

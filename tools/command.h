@@ -36,6 +36,10 @@ int flushed(int code, const Log& log);
 // To a file, or standard output where it is "-". A regular file is replaced as a whole.
 Status write_output(const std::string& to, std::string_view text);
 
+// Fails where the output is one of the files that are read, by whatever name: writing it would
+// destroy what it is made from.
+Status expect_apart(const std::string& output, const std::vector<std::string>& read);
+
 // Each adds one subcommand.
 void add_topo(CLI::App& app, Session& session);
 void add_explain(CLI::App& app, Session& session);

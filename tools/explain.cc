@@ -55,11 +55,20 @@ Result<std::vector<uint64_t>> sizes_of(std::string_view text) {
   return sizes;
 }
 
-// As the tuner has them, which the variable tells of a file.
-Result<ClassRules> class_rules_of(const ExplainOptions& options, const Session& session) {
-  const auto set = read_options<nccl::ClassOptions>(nccl::kClassOptions, session.environment);
-  if (!set) return pass(set);
-  const std::string& file = options.class_rules.empty() ? set->rules : options.class_rules;
+// What the variables tell the tuner holds here too, where no option says otherwise.
+void heed(const Environment& environment, ExplainOptions& options) {
+  if (const std::string* rules = environment.find(nccl::kClassOptions[0].name))
+    if (options.class_rules.empty()) options.class_rules = *rules;
+}
+
+Status output_apart(const ExplainOptions& options) {
+  auto read = files_of({options.system});
+  read.push_back(readable(options.profile));
+  read.push_back(readable(options.class_rules));
+  return expect_apart(options.output, read);
+}
+
+Result<ClassRules> class_rules_of(const std::string& file) {
   if (file.empty()) return ClassRules::built_in();
   const auto text = read_text(readable(file));
   if (!text) return pass(text);
@@ -126,7 +135,7 @@ Result<Explanation> explain(const ExplainOptions& options, const Session& sessio
   if (!sizes) return pass(sizes);
   const auto profile = profile_of(options.profile);
   if (!profile) return pass(profile);
-  const auto rules = class_rules_of(options, session);
+  const auto rules = class_rules_of(options.class_rules);
   if (!rules) return pass(rules);
   const auto release = release_of(options.nccl, session);
   if (!release) return pass(release);
@@ -160,7 +169,9 @@ Result<std::string> told(const Explanation& of, const ExplainOptions& options) {
   return explanation_text(of, options.all);
 }
 
-int run(const ExplainOptions& options, const Session& session) {
+int run(ExplainOptions options, const Session& session) {
+  heed(session.environment, options);
+  if (const Status apart = output_apart(options); !apart) return report(session, apart.error());
   const auto found = explain(options, session);
   if (!found) return report(session, found.error());
   const auto text = told(*found, options);

@@ -90,6 +90,16 @@ int flushed(int code, const Log& log) {
 
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
+Status expect_apart(const std::string& output, const std::vector<std::string>& read) {
+  std::error_code none;
+  if (output == "-" || !fs::is_regular_file(output, none)) return {};
+  for (const std::string& file : read)
+    if (fs::equivalent(output, file, none))
+      return fail(Code::invalid, "-o {}: is what is read ({}), and would be lost; give another file",
+                  output, file);
+  return {};
+}
+
 Status write_output(const std::string& to, std::string_view text) {
   if (to.empty()) return fail(Code::invalid, "--output '' names no file; give one, or -");
   const bool standard = to == "-";

@@ -173,6 +173,8 @@ void refuse_own_options(const CLI::App& topo, const CLI::App& verb) {
 int run_topo(const TopoOptions& options, const Session& session) {
   const auto format = chosen_format(options);
   if (!format) return report(session, format.error());
+  const Status apart = expect_apart(options.output, files_of(options.inputs));
+  if (!apart) return report(session, apart.error());
   const auto topology = (*format)->any_size ? look_at_any_size(options.inputs, session)
                                             : look(options.inputs, session);
   if (!topology) return could_not_look(session, topology.error());
@@ -226,6 +228,13 @@ CLI::Validator is_an_input() {
 }
 
 std::string readable(const std::string& file) { return file == kStandard ? "/dev/stdin" : file; }
+
+std::vector<std::string> files_of(const std::vector<std::string>& inputs) {
+  std::vector<std::string> files;
+  for (const std::string& input : inputs)
+    if (!is_made_up(input)) files.push_back(readable(std::string(parts_of(input).name)));
+  return files;
+}
 
 void read_standard_input_once(const std::vector<std::string>& files) {
   if (std::ranges::count(files, kStandard) > 1)

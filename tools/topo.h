@@ -14,6 +14,8 @@ Result<Topology> look_at_any_size(const std::vector<std::string>& inputs, const 
 // The files that options name are for reading, where "-" is standard input. Throws as CLI11 does.
 inline constexpr std::string_view kStandard = "-";
 std::string readable(const std::string& file);
+// Of the inputs of look() those that are files.
+std::vector<std::string> files_of(const std::vector<std::string>& inputs);
 void read_standard_input_once(const std::vector<std::string>& files);
 
 // The option for it, -i, --input; and what several are.

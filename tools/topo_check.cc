@@ -14,6 +14,8 @@ struct CheckOptions {
 };
 
 int run(const CheckOptions& options, const Session& session) {
+  const Status apart = expect_apart(options.report.output, files_of(options.inputs));
+  if (!apart) return report(session, apart.error());
   const auto topology = look(options.inputs, session);
   if (!topology) return could_not_look(session, topology.error());
   const auto findings = check(*topology);

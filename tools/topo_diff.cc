@@ -14,6 +14,9 @@ struct DiffOptions {
 };
 
 int run(const DiffOptions& options, const Session& session) {
+  const Status apart =
+      expect_apart(options.report.output, files_of({options.first, options.second}));
+  if (!apart) return report(session, apart.error());
   const auto first = look({options.first}, session);
   if (!first) return could_not_look(session, first.error());
   const bool given = !options.second.empty();

@@ -171,6 +171,10 @@ Result<std::string> checked_xml(const Machine& machine, Concerns& concerns) {
 int run(const MakeXmlOptions& options, const Session& session) {
   const auto library = read_options<LibraryOptions>(kLibraryOptions, session.environment);
   if (!library) return report(session, library.error());
+  auto read = files_of(options.inputs);
+  read.push_back(readable(options.overlay));
+  const Status apart = expect_apart(options.output, read);
+  if (!apart) return report(session, apart.error());
   const auto guest = look(options.inputs, session);
   if (!guest) return could_not_look(session, guest.error());
   if (guest->hosts.size() != 1)
