@@ -95,8 +95,9 @@ Status expect_apart(const std::string& output, const std::vector<std::string>& r
   if (output == "-" || !fs::is_regular_file(output, none)) return {};
   for (const std::string& file : read)
     if (fs::equivalent(output, file, none))
-      return fail(Code::invalid, "-o {}: is what is read ({}), and would be lost; give another file",
-                  output, file);
+      return fail(Code::invalid,
+                  "-o {}: is what is read ({}), and would be lost; give another file", output,
+                  file);
   return {};
 }
 

@@ -64,6 +64,38 @@ Layout layout_of(const MeasuredRun& run, const Machine& kind) {
   return {hosts, run.ranks / hosts};
 }
 
+// NCCL 2.28.9, src/enqueue.cc and ncclNvlsSupported() in src/include/device.h: switches add up, or
+// compare, some types only. Averages are no sums to it.
+bool nvls_takes(Collective collective, const Outcome& of) {
+  constexpr std::array<std::string_view, 6> kCompared = {"int32",  "uint32", "int64",
+                                                         "uint64", "half",   "bfloat16"};
+  if (collective == Collective::all_gather || of.type.empty()) return true;
+  if (std::ranges::find(kCompared, of.type) != kCompared.end())
+    return of.operation == "sum" || of.operation == "min" || of.operation == "max";
+  return (of.type == "float" || of.type == "double") && of.operation == "sum";
+}
+
+// NCCL fences off most algorithms for them, and they take another time.
+bool is_8_bit_float(const Outcome& of) { return of.type.starts_with("f8"); }
+
+// Where the log does not tell, NCCL's pick. None where something else picked.
+std::optional<NcclPair> what_ran(const NcclModel& nccl, const MeasuredRun& run, const Outcome& of) {
+  if (of.ran || !run.tuner.empty()) return of.ran;
+  NcclLimits limits = run.limits;
+  if (!nvls_takes(*run.collective, of)) limits.without_nvls();
+  return as_run(nccl, {*run.collective, of.bytes}, limits);
+}
+
+// Why nothing of a run is of use.
+std::string none_fit(const MeasuredRun& run) {
+  if (std::ranges::all_of(run.outcomes, is_8_bit_float)) return "its data are 8-bit floats";
+  if (!run.tuner.empty())
+    return fmt::format(
+        "the tuner {} chose what ran, and the log does not tell it (NCCL_DEBUG_SUBSYS=TUNING does)",
+        printable(run.tuner));
+  return "none of its data is right, or its variables leave NCCL nothing to run";
+}
+
 class Calibrator {
  public:
   Calibrator(const std::shared_ptr<const Machine>& kind, const Profile& start,
@@ -77,12 +109,12 @@ class Calibrator {
       if (const Status observed = observe(one); !observed) return pass(observed, one.run.where());
       all.insert(all.end(), one.observations.begin(), one.observations.end());
     }
-    result_.findings = health_of(result_.runs, start_.values);
     // One system alone: there is no other that its many times would outweigh.
     for (Observation& of : all) of.weight = std::max(1.0, weight_in_system(all.size()));
     result_.points = all.size();
     result_.fit = fit(all, start_);
     compare(all);
+    result_.findings = health_of(result_.runs, start_.values);
     if (const Status told = describe(); !told) return pass(told);
     return std::move(result_);
   }
@@ -94,6 +126,11 @@ class Calibrator {
     const Layout layout = layout_of(one.run, *kind_);
     if (layout.hosts * layout.gpus_per_host != one.run.ranks) {
       one.left_out = "its nodes have different numbers of ranks";
+      return {};
+    }
+    if (layout.gpus_per_host > kind_->count(DeviceKind::gpu)) {
+      one.left_out = fmt::format("it has {} GPUs on a host, where {} has {}", layout.gpus_per_host,
+                                 kind_->name(), kind_->count(DeviceKind::gpu));
       return {};
     }
     const auto job = job_of(layout, one.run.version.value_or(release_));
@@ -126,8 +163,8 @@ class Calibrator {
     const Collective collective = *one.run.collective;
     std::map<std::pair<uint64_t, NcclPair>, std::vector<Seconds>> times;
     for (const Outcome& of : one.run.outcomes) {
-      if (of.wrong > 0) continue;
-      const auto ran = of.ran ? of.ran : as_run(nccl, {collective, of.bytes}, one.run.limits);
+      if (of.wrong > 0 || is_8_bit_float(of)) continue;
+      const auto ran = what_ran(nccl, one.run, of);
       if (ran) times[{of.bytes, *ran}].push_back(of.time);
     }
     const CostModel model(start_.values, one.facts, one.job);
@@ -141,7 +178,7 @@ class Calibrator {
                                   bytes, median(all), 1, one.run.on_gpu});
     }
     if (one.observations.empty() && one.not_modelled == 0)
-      one.left_out = "none of its data is right, or its variables leave NCCL nothing to run";
+      one.left_out = none_fit(one.run);
     else if (one.observations.empty())
       one.left_out = fmt::format("the system has no {}/{} in the model",
                                  name(one.for_one.algorithm), name(one.for_one.protocol));

@@ -36,7 +36,7 @@ struct Calibration {
 
 // On hosts of that kind. `release`: NCCL's, where a log does not tell it. The profile says where
 // its values come from, and has the facts of a host; without points it is no better than the start.
-// Fails where a run is of more than the host has.
+// Fails for a kind without GPUs.
 Result<Calibration> calibrate(const std::shared_ptr<const Machine>& kind,
                               std::vector<MeasuredRun> runs, const Profile& start,
                               const NcclVersion& release);

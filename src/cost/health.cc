@@ -25,6 +25,10 @@ constexpr Limit kApart{2.4, 1.5}, kFasterThanSmaller{2.2, 2.0};
 constexpr Limit kRepeats{1.5, 1.25};
 // The model is 12 % off in the middle, and for few systems by half.
 constexpr double kBelowModel = 2;
+// No wire is twice as fast as others of its kind.
+constexpr double kAboveModel = 2;
+// A fit that is this far off in the middle explains nothing.
+constexpr double kNotExplained = 0.5;
 // Times are told to a hundredth of a microsecond; wires' rates are no better known.
 constexpr double kAboveLinks = 1.02;
 // What it takes to see steps and bytes apart: sizes where either is next to nothing.
@@ -87,6 +91,8 @@ class Health {
     larger_is_faster();
     above_links();
     below_model();
+    above_model();
+    not_explained();
   }
 
  private:
@@ -201,6 +207,29 @@ class Health {
     add(Severity::warning, "below-model", "it is far slower than the model", worst,
         "look for lost lanes, NVLinks and NICs (crosstie topo check), GPUDirect RDMA that is off, "
         "and other jobs; or something else ran than is taken for it");
+  }
+
+  void above_model() {
+    Worst worst;
+    for (const Observation& of : one_.observations) {
+      const Seconds expected = predicted(values_, of);
+      worst.see(expected / of.measured, kAboveModel, [&] {
+        return fmt::format("{}, where {:.2f} us are to be expected of {}/{}",
+                           time_text(of.bytes, of.measured), us(expected), name(of.algorithm),
+                           name(of.protocol));
+      });
+    }
+    if (2 * worst.count > one_.observations.size())
+      add(Severity::warning, "above-model", "it is far faster than the model", worst,
+          "the system is another than --system says, or something else ran than is taken for it");
+  }
+
+  void not_explained() {
+    if (one_.after.median <= kNotExplained) return;
+    add(Severity::warning, "not-explained", "the fit does not explain it",
+        fmt::format("half of its times are off by {:.0f} % or more", 100 * one_.after.median),
+        "it is of another system or job than --system and the log say, or something else ran: "
+        "leave it out of the command");
   }
 
   const CalibratedRun& one_;

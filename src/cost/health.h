@@ -10,7 +10,7 @@
 namespace crosstie {
 
 // One finding a run and kind, with the worst case as evidence. values: what the times are expected
-// to be like.
+// to be like. Of how well the fit explains a run it reads the errors after it.
 std::vector<Finding> health_of(std::span<const CalibratedRun> runs, const ParameterValues& values);
 
 }  // namespace crosstie

@@ -15,9 +15,10 @@ struct Outcome {
   uint64_t bytes = 0;  // of the whole buffer
   Seconds time{};
   bool in_place = false;
-  double wrong = 0;               // elements; 0 also where nothing was checked
-  std::optional<NcclPair> ran{};  // where the log tells
-  size_t line = 0;                // or which result, or which operation: see MeasuredRun::counted
+  double wrong = 0;                 // elements; 0 also where nothing was checked
+  std::optional<NcclPair> ran{};    // where the log tells
+  std::string type{}, operation{};  // as nccl-tests spells them: "half", "max"; empty: not told
+  size_t line = 0;                  // or which result, or which operation: see MeasuredRun::counted
 };
 
 // One start of a program of nccl-tests; of logs of outcomes, all of one collective on communicators
@@ -30,6 +31,7 @@ struct MeasuredRun {
   std::optional<Collective> collective{};  // none: one of which NCCL has no model
   std::optional<NcclVersion> version{};
   NcclLimits limits{};
+  std::string tuner{};  // a plugin that NCCL loaded, which may have chosen; empty: NCCL chose
   uint32_t ranks = 0;
   uint32_t hosts = 0;  // 0: not told
   uint32_t nodes = 0;  // NCCL's; 0: not told

@@ -60,8 +60,10 @@ class JsonReader {
       const std::string variable = entry.get<std::string>();
       const size_t equals = std::min(variable.find('='), variable.size());
       const std::string name = variable.substr(0, equals);
-      if (!NcclLimits::heeds(name) || equals == variable.size() || !status_) continue;
-      status_ = run_.limits.set(name, variable.substr(equals + 1));
+      if (equals == variable.size() || !status_) continue;
+      const std::string value = variable.substr(equals + 1);
+      if (name == "NCCL_TUNER_PLUGIN" && value != "none") run_.tuner = value;
+      if (NcclLimits::heeds(name)) status_ = run_.limits.set(name, value);
     }
   }
 
@@ -105,7 +107,12 @@ class JsonReader {
     if (*bytes == 0) return;  // AllGather of fewer bytes than ranks
     for (const bool in_place : {false, true}) {
       const Json& half = member(result, in_place ? "in_place" : "out_of_place");
-      if (!half.is_null()) read_half(half, {.bytes = *bytes, .in_place = in_place, .line = number});
+      if (half.is_null()) continue;
+      read_half(half, {.bytes = *bytes,
+                       .in_place = in_place,
+                       .type = text(result, "type"),
+                       .operation = text(result, "redop"),
+                       .line = number});
     }
   }
 

@@ -279,6 +279,7 @@ class TextReader {
       Outcome of = row->outcomes[i];
       of.in_place = i > 0;
       of.bytes = row->bytes, of.line = line, of.ran = what_ran(row->bytes);
+      of.type = row->type, of.operation = row->operation;
       if (of.time > Seconds(0)) now().outcomes.push_back(of);
     }
     last_ = *row;
@@ -338,6 +339,7 @@ class TextReader {
     }
     if (const auto version = version_told(text)) run.version = version;
     if (const auto nodes = nodes_told(text)) run.nodes = *nodes;
+    if (const auto tuner = tuner_told(text)) run.tuner = *tuner;
     if (text.find(" [Symmetric]: ") != text.npos) heed_option(run, 'R', 2);
     if (const auto tuned = tuned_told(text)) note(*tuned);
   }

@@ -21,6 +21,8 @@ class NcclLimits {
   void only(Algorithm algorithm);
   void only(Protocol protocol);
 
+  void without_nvls() { nvls_ = false; }
+
   bool allows(Collective collective, NcclPair pair) const;
   // What was set, as "NCCL_ALGO=Ring NCCL_PROTO=LL"; empty: nothing.
   const std::string& text() const { return text_; }

@@ -119,6 +119,13 @@ std::optional<NcclVersion> version_told(std::string_view text) {
   return parsed ? std::optional(*parsed) : std::nullopt;
 }
 
+std::optional<std::string_view> tuner_told(std::string_view text) {
+  for (const std::string_view mark : {"Using tuner plugin ", "TUNER/Plugin: Using "})
+    if (const std::string_view name = word_after(text, mark); !name.empty() && name != "internal")
+      return name;
+  return std::nullopt;
+}
+
 std::optional<uint32_t> nodes_told(std::string_view text) {
   return number_of<uint32_t>(word_after(text, " nNodes "));
 }

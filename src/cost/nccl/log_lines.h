@@ -35,6 +35,8 @@ std::optional<NcclTuned> tuned_told(std::string_view text);
 
 // "NCCL version 2.28.9+cuda12.9".
 std::optional<NcclVersion> version_told(std::string_view text);
+// The tuner that NCCL loaded: "TUNER/Plugin: Using crosstie (v5)".
+std::optional<std::string_view> tuner_told(std::string_view text);
 // NCCL's nodes, by its line on a communicator: "… nRanks 16 nNodes 2 localRanks 8 …".
 std::optional<uint32_t> nodes_told(std::string_view text);
 

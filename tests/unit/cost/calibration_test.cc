@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 
+#include <bit>
 #include <cmath>
 #include <random>
 
@@ -302,10 +303,56 @@ Test(calibration, jobs_that_cannot_be_are_left_out) {
   }
 }
 
-Test(calibration, more_gpus_than_a_host_has_are_refused) {
-  Logs logs;
-  cr_assert(logs.add(log_of({.gpus = 16}, [](uint64_t) { return microseconds(5); }), "log"));
-  const auto result = calibrate(kind(), logs.runs(), published(), kRelease);
-  cr_assert(!result);
-  cr_expect_str_eq(result.error().text.c_str(), "log: dgx-h100 has 8 GPUs; 16 are asked for");
+Test(calibration, a_run_of_more_gpus_than_a_host_has_is_left_out) {
+  const std::string good = modelled({}, published().values, {});
+  const Calibration of =
+      calibrated({good, log_of({.gpus = 16}, [](uint64_t) { return microseconds(5); })});
+  cr_expect_eq(of.points, 28);
+  cr_expect_str_eq(of.runs[1].left_out.c_str(), "it has 16 GPUs on a host, where dgx-h100 has 8");
+}
+
+Test(calibration, what_a_tuner_chose_is_not_taken_for_nccls_pick) {
+  const std::string head = "node0:1000:1017 [0] NCCL INFO ";
+  const std::string good = modelled({}, published().values, {});
+  const auto with = [&](const std::string& line) {
+    return calibrated({good, modelled({.environment = head + line}, published().values, {})});
+  };
+  for (const std::string name : {"crosstie (v5)", "tuner plugin other"}) {
+    const Calibration of = with("TUNER/Plugin: Using " + name + "\n");
+    cr_expect(found(of, "left-out") && of.points == 28);
+  }
+  cr_expect_eq(with("TUNER/Plugin: Using internal tuner plugin.\n").points, 56);
+  const Calibration told = with("TUNER/Plugin: Using crosstie (v5)\n" + head +
+                                "AllReduce: 1024 Bytes -> Algo RING proto LL "
+                                "channel{Lo..Hi}={0..1}\n");
+  cr_expect_eq(told.points, 29);
+}
+
+Test(calibration, nvls_is_not_taken_to_have_run_what_it_cannot) {
+  const auto nvls_of = [](const std::string& type, const std::string& operation) {
+    std::string text = modelled({}, published().values, {});
+    for (size_t at = 0; (at = text.find("   float     sum", at)) != text.npos; at++)
+      text.replace(at, 16, fmt::format("{:>8}  {:>6}", type, operation));
+    const Calibration of = calibrated({modelled({}, published().values, {}), text});
+    return std::ranges::any_of(of.runs[1].observations, [](const Observation& one) {
+      return one.algorithm == Algorithm::nvls;
+    });
+  };
+  cr_expect(nvls_of("float", "sum") && nvls_of("half", "max") && nvls_of("int32", "min"));
+  cr_expect(!nvls_of("float", "max") && !nvls_of("half", "prod") && !nvls_of("int8", "sum"));
+  cr_expect(!nvls_of("bfloat16", "avg") && !nvls_of("f8e4m3", "sum"));
+}
+
+Test(health, what_the_fit_does_not_explain_is_told) {
+  const auto times = [](double factor) {
+    return log_of({}, [factor](uint64_t bytes) {
+      const bool odd = std::countr_zero(bytes) % 2 == 1;
+      return microseconds(odd ? 50 * factor : 50 / factor);
+    });
+  };
+  const Calibration slow = calibrated({times(30)});
+  cr_expect(found(slow, "not-explained"), "%s", all_findings(slow).c_str());
+  const Calibration fast = calibrated({log_of({}, [](uint64_t) { return microseconds(0.5); })});
+  cr_expect(found(fast, "above-model"), "%s", all_findings(fast).c_str());
+  cr_expect(!is_clean(slow.findings) && !is_clean(fast.findings));
 }
