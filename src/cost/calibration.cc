@@ -96,6 +96,25 @@ std::string none_fit(const MeasuredRun& run) {
   return "none of its data is right, or its variables leave NCCL nothing to run";
 }
 
+// One of each size and pair of a job, with the median of all runs' times: the fit takes as long as
+// there are observations.
+std::vector<Observation> merged(std::span<const Observation> all) {
+  const auto key = [](const Observation& of) {
+    return std::tuple(of.facts.gpus, of.job.ranks, of.job.nodes, of.job.gpus_per_process, of.on_gpu,
+                      of.collective, of.algorithm, of.protocol, of.bytes);
+  };
+  std::map<decltype(key(all.front())), std::vector<const Observation*>> alike;
+  for (const Observation& of : all) alike[key(of)].push_back(&of);
+  std::vector<Observation> out;
+  for (const auto& [shared, repeats] : alike) {
+    std::vector<Seconds> times;
+    for (const Observation* of : repeats) times.push_back(of->measured);
+    out.push_back(*repeats.front());
+    out.back().measured = median(std::move(times));
+  }
+  return out;
+}
+
 class Calibrator {
  public:
   Calibrator(const std::shared_ptr<const Machine>& kind, const Profile& start,
@@ -110,9 +129,10 @@ class Calibrator {
       all.insert(all.end(), one.observations.begin(), one.observations.end());
     }
     // One system alone: there is no other that its many times would outweigh.
-    for (Observation& of : all) of.weight = std::max(1.0, weight_in_system(all.size()));
+    std::vector<Observation> different = merged(all);
+    for (Observation& of : different) of.weight = std::max(1.0, weight_in_system(different.size()));
     result_.points = all.size();
-    result_.fit = fit(all, start_);
+    result_.fit = fit(different, start_);
     compare(all);
     result_.findings = health_of(result_.runs, start_.values);
     if (const Status told = describe(); !told) return pass(told);

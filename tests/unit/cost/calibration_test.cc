@@ -356,3 +356,10 @@ Test(health, what_the_fit_does_not_explain_is_told) {
   cr_expect(found(fast, "above-model"), "%s", all_findings(fast).c_str());
   cr_expect(!is_clean(slow.findings) && !is_clean(fast.findings));
 }
+
+Test(calibration, repeats_of_a_run_count_once) {
+  const std::string once = modelled({}, published().values, {}, 0.1);
+  const Calibration of = calibrated({once}), again = calibrated({once, once, once});
+  cr_expect_eq(again.points, 3 * of.points);
+  cr_expect(of.fit.profile.values.all() == again.fit.profile.values.all());
+}
