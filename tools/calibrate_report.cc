@@ -55,9 +55,10 @@ std::string findings_lines(const std::vector<Finding>& findings) {
   return text;
 }
 
-// To so many digits as mean anything; the last ones are arithmetic's.
+// To so many digits as mean anything; the last ones are arithmetic's. What is no number is null in
+// JSON.
 double rounded(double value) {
-  if (value == 0 || !std::isfinite(value)) return 0;
+  if (value == 0 || !std::isfinite(value)) return value;
   const double unit = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
   return std::round(value * unit) / unit;
 }

@@ -18,6 +18,14 @@ std::optional<size_t> index_of(std::string_view name) {
   return std::nullopt;
 }
 
+// What a value can be at all: a fit moves none as far, and with such as these no time is infinite.
+Interval sane_of(Parameter parameter) {
+  constexpr double kMost = 1e4;
+  const double expected = row_of(parameter).expected;
+  return {expected / kMost, std::min(expected * kMost, most(parameter))};
+}
+ParameterUnit unit_of(size_t index) { return parameter_rows()[index].unit; }
+
 class Reader : TomlValues {
  public:
   Result<Profile> read(const toml::table& root) {
@@ -33,6 +41,9 @@ class Reader : TomlValues {
     else
       mistake(root, "'parameters' is needed, a table");
     if (const toml::node* system = root.get("system")) read_system(*system);
+    // Those that it does not name stay as expected; a file that names none was cut off.
+    if (status_ && root["parameters"].as_table()->empty())
+      mistake(*root.get("parameters"), "'parameters' names none of the model's");
     if (!status_) return tl::unexpected(status_.error());
     return std::move(profile_);
   }
@@ -44,16 +55,18 @@ class Reader : TomlValues {
     if (!node.is_table()) return mistake(node, fmt::format("'{}' must be a table", name));
     const toml::table& in = *node.as_table();
     allow(in, "a parameter", {"value", "low", "high", "source"});
-    const double highest = most(static_cast<Parameter>(*index));
+    const Interval sane = sane_of(static_cast<Parameter>(*index));
     const auto number = [&](std::string_view key) {
       const double value = need<double>(in, key);
-      if (status_ && !(value > 0 && value <= highest && std::isfinite(value)))
-        mistake(*in.get(key),
-                fmt::format("'{}' of {} must be above 0 and at most {}", key, name, highest));
+      if (status_ && !(value >= sane.low && value <= sane.high))
+        mistake(*in.get(key), fmt::format("'{}' of {} must be from {:.4g} to {:.4g} {}", key, name,
+                                          sane.low, sane.high, crosstie::name(unit_of(*index))));
       return value;
     };
-    profile_.values.all()[*index] = number("value");
-    profile_.intervals[*index] = {number("low"), number("high")};
+    const double value = number("value"), low = number("low"), high = number("high");
+    if (status_ && !(low <= value && value <= high))
+      mistake(node, fmt::format("'value' of {} must lie between its 'low' and 'high'", name));
+    profile_.values.all()[*index] = value, profile_.intervals[*index] = {low, high};
     profile_.sources[*index] = in.contains("source") ? need<std::string>(in, "source") : "";
   }
 

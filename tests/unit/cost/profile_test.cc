@@ -68,7 +68,12 @@ Test(profile, one_line_says_what_is_wrong_and_where) {
                "xgmi_partitions");
   expect_error(head + "[parameters.step]\n", "line 4: no parameter is named 'step'");
   expect_error(head + "[parameters.ll_share]\nvalue = 0.9\nlow = 0.1\nhigh = 0.5\n",
-               "line 5: 'value' of ll_share must be above 0 and at most 0.5");
+               "line 5: 'value' of ll_share must be from 4.5e-05 to 0.5 share");
+  expect_error(head + "[parameters.ll_step]\nvalue = 1e300\nlow = 1.0\nhigh = 2.0\n",
+               "line 5: 'value' of ll_step must be from 7e-05 to 7000 us");
+  expect_error(head + "[parameters.ll_step]\nvalue = 3.0\nlow = 1.0\nhigh = 2.0\n",
+               "line 4: 'value' of ll_step must lie between its 'low' and 'high'");
+  expect_error(head + "[parameters]\n", "line 4: 'parameters' names none of the model's");
   cr_expect(error_of("not toml").starts_with("line 1: "));
 }
 
