@@ -55,7 +55,7 @@ Result<std::vector<Given>> given_logs(const std::vector<std::string>& words) {
 std::vector<std::string> files_read(const CalibrateOptions& options,
                                     const std::vector<Given>& given) {
   auto files = files_of({options.system});
-  files.push_back(options.profile);
+  files.push_back(readable(options.profile));
   for (const Given& log : given) files.push_back(readable(log.file));
   return files;
 }
@@ -100,8 +100,9 @@ int run(const CalibrateOptions& options, const Session& session) {
   if (!apart) return report(session, apart.error());
   const auto start = profile_of(options.profile);
   if (!start) return report(session, start.error());
-  const auto release = release_of(options.nccl, session);
+  const auto release = release_of(options.nccl);
   if (!release) return report(session, release.error());
+  if (!release->note.empty() && too_unsure({release->note}, session)) return kFindings;
   const auto system = read_system(options.system, session);
   if (!system) return report(session, system.error());
   auto runs = read_logs(*given);

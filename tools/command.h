@@ -28,6 +28,14 @@ struct Session {
 // One line on stderr; returns the exit code that suits the error.
 int report(const Session& session, const Error& error);
 
+// Of a file: whatever is wrong with it, what was asked for could not be looked at.
+template <class T>
+tl::unexpected<Error> pass_unread(const Result<T>& failed) {
+  Error error = failed.error();
+  error.code = Code::io;
+  return tl::unexpected<Error>(std::move(error));
+}
+
 // To standard output; that it got there is checked once, at the end.
 void print(std::string_view text);
 // Data that did not get out is no success: the code to end with. Where the reader left, as `head`

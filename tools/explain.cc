@@ -45,6 +45,8 @@ Result<std::vector<uint64_t>> sizes_of(std::string_view text) {
     for (uint64_t size = *first; size <= *last && size >= *first; size *= 2) sizes.push_back(size);
     return sizes;
   }
+  if (text.find('-') != text.npos)
+    return fail(Code::invalid, "--bytes: '{}': a range is written with a colon, as 1K:1G", text);
   for (size_t from = 0; from <= text.size();) {
     const size_t comma = std::min(text.find(',', from), text.size());
     const auto size = size_of(text.substr(from, comma - from));
@@ -59,6 +61,8 @@ Result<std::vector<uint64_t>> sizes_of(std::string_view text) {
 void heed(const Environment& environment, ExplainOptions& options) {
   if (const std::string* rules = environment.find(nccl::kClassOptions[0].name))
     if (options.class_rules.empty()) options.class_rules = *rules;
+  if (const std::string* profile = environment.find(nccl::kProfileOptions[0].name))
+    if (options.profile.empty()) options.profile = *profile;
 }
 
 Status output_apart(const ExplainOptions& options) {
@@ -71,8 +75,10 @@ Status output_apart(const ExplainOptions& options) {
 Result<ClassRules> class_rules_of(const std::string& file) {
   if (file.empty()) return ClassRules::built_in();
   const auto text = read_text(readable(file));
-  if (!text) return pass(text);
-  return ClassRules::built_in().with(*text, file);
+  if (!text) return pass_unread(text);
+  auto rules = ClassRules::built_in().with(*text, file);
+  if (!rules) return pass_unread(rules);
+  return rules;
 }
 
 // The sizes that were asked for, and so many in between each doubling that curves look like ones.
@@ -130,6 +136,27 @@ CommunicatorClass class_of(const ExplainOptions& options, const ClassRules& rule
                   {job.ranks, job.nodes, job.fewest_ranks_per_node, job.most_ranks_per_node});
 }
 
+// On AMD's GPUs RCCL runs, of whose choices we know nothing.
+std::string nccl_text(const ExplainOptions& options, const KnownNcclRelease& release,
+                      const SystemFacts& facts) {
+  if (facts.amd_gpus()) return "";
+  return release.note.empty() ? options.nccl : release.from;
+}
+
+void warn_of_another_system(const Profile& profile, const System& system, Explanation& out) {
+  const auto facts = facts_of(*system.kind);
+  if (!profile.system || !facts || *facts == *profile.system) return;
+  out.warnings.push_back(
+      fmt::format("--profile {} is of another system than --system {}", out.profile, out.system));
+}
+
+void note_what_is_not_there_yet(Explanation& out) {
+  if (std::ranges::any_of(out.decisions, [](const Decision& of) {
+        return of.chosen().executor == Executor::crosstie;
+      }))
+    out.notes.push_back("the library reduces memory of hosts only, so far");
+}
+
 Result<Explanation> explain(const ExplainOptions& options, const Session& session) {
   const auto sizes = sizes_of(options.bytes);
   if (!sizes) return pass(sizes);
@@ -137,27 +164,31 @@ Result<Explanation> explain(const ExplainOptions& options, const Session& sessio
   if (!profile) return pass(profile);
   const auto rules = class_rules_of(options.class_rules);
   if (!rules) return pass(rules);
-  const auto release = release_of(options.nccl, session);
+  const auto release = release_of(options.nccl);
   if (!release) return pass(release);
   const auto system = read_system(options.system, session);
   if (!system) return pass(system);
   const auto hosts = hosts_of_job(*system, options.nodes);
   if (!hosts) return pass(hosts);
-  const auto job = job_of(options, *system, *hosts, *release);
+  const auto job = job_of(options, *system, *hosts, release->release);
   if (!job) return pass(job);
   const CommunicatorClass of = class_of(options, *rules, job->nccl);
   const CostModel cost(profile->values, job->facts, job->job);
-  const NcclModel nccl(*release, job->nccl);
+  const NcclModel nccl(release->release, job->nccl);
   const Decider decider({cost, nccl, job->facts, job->job, *word<Executor>(options.executor), of});
   Explanation out{*spelled<Collective>(options.collective),
                   system->name,
-                  options.nccl,
+                  nccl_text(options, *release, job->facts),
+                  options.profile,
                   *hosts,
                   job->job,
                   job->facts,
                   of};
   if (const Status decided = decide_all(decider, *sizes, out); !decided)
     return pass(decided, fmt::format("--executor {}", options.executor));
+  if (!release->note.empty()) out.warnings.push_back(release->note);
+  warn_of_another_system(*profile, *system, out);
+  note_what_is_not_there_yet(out);
   return out;
 }
 
@@ -174,6 +205,7 @@ int run(ExplainOptions options, const Session& session) {
   if (const Status apart = output_apart(options); !apart) return report(session, apart.error());
   const auto found = explain(options, session);
   if (!found) return report(session, found.error());
+  if (too_unsure(found->warnings, session)) return kFindings;
   const auto text = told(*found, options);
   if (!text) return report(session, text.error());
   return deliver(session, options.output, *text, kClean);
@@ -191,7 +223,8 @@ CLI::Validator is_a_collective() {
 
 template <class Word>
 CLI::IsMember one_of() {
-  return CLI::IsMember(std::vector<std::string>(Names<Word>::all.begin(), Names<Word>::all.end()));
+  return CLI::IsMember(std::vector<std::string>(Names<Word>::all.begin(), Names<Word>::all.end()),
+                       CLI::ignore_case);
 }
 
 void add_job(CLI::App& explain, ExplainOptions& options) {
@@ -222,7 +255,10 @@ void add_choice(CLI::App& explain, ExplainOptions& options) {
       ->check(one_of<Executor>())
       ->capture_default_str();
   explain.add_option("--nccl", options.nccl, "NCCL's release")->capture_default_str();
-  explain.add_option("--profile", options.profile, "A profile of `crosstie calibrate`; built in")
+  explain
+      .add_option("--profile", options.profile,
+                  "A profile of `crosstie calibrate`, or a machine known by name; that of "
+                  "CROSSTIE_PROFILE, else built in")
       ->check(names_something());
 }
 

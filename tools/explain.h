@@ -17,7 +17,8 @@ struct Crossover {
 
 struct Explanation {
   Collective collective = Collective::all_reduce;
-  std::string system, nccl;  // as it was asked for; the release
+  std::string system, nccl;  // as it was asked for; the release, empty where RCCL runs
+  std::string profile;       // as it was asked for; empty: the values that are built in
   uint32_t hosts = 0;
   CostJob job{};
   SystemFacts facts{};
@@ -25,6 +26,7 @@ struct Explanation {
   std::vector<Decision> decisions{};  // of the sizes that were asked for
   std::vector<Decision> curve{};      // of many sizes from the least of them to the largest
   std::vector<Crossover> crossovers{};
+  std::vector<std::string> warnings{}, notes{};
 };
 
 // "nvls-tree", "nvls-tree/simple".

@@ -55,9 +55,10 @@ std::string class_text(const CommunicatorClass& of) {
 }
 
 std::string head_text(const Explanation& of) {
-  return fmt::format("{}: {} GPUs on {}, NCCL {}\nsystem {}\n", name(of.collective), of.job.ranks,
-                     of.hosts == 1 ? "1 host" : fmt::format("{} hosts", of.hosts), of.nccl,
-                     of.system) +
+  return fmt::format("{}: {} GPUs on {}{}\nsystem {}{}\n", name(of.collective), of.job.ranks,
+                     of.hosts == 1 ? "1 host" : fmt::format("{} hosts", of.hosts),
+                     of.nccl.empty() ? "" : ", NCCL " + of.nccl, of.system,
+                     of.profile.empty() ? "" : ", profile " + of.profile) +
          wrapped(class_text(of.communicator_class), 0) +
          fmt::format("{:>6} {:21} {:>2} {:>11} {:>10} {:>4}  {}\n", "bytes", "choice", "ch", "us",
                      "bound us", "q", "NCCL's own");
@@ -150,6 +151,7 @@ std::string explanation_text(const Explanation& explanation, bool all) {
   for (const Crossover& of : explanation.crossovers)
     text +=
         fmt::format("from {} bytes: {} after {}\n", of.bytes, pair_text(of.to), pair_text(of.from));
+  for (const std::string& note : explanation.notes) text += wrapped("note: " + note, 0);
   return text;
 }
 
@@ -159,7 +161,9 @@ std::string explanation_json(const Explanation& of) {
             {"system", of.system},
             {"hosts", of.hosts},
             {"ranks", of.job.ranks},
-            {"release", of.nccl},
+            {"release", of.nccl.empty() ? Json() : Json(of.nccl)},
+            {"profile", of.profile.empty() ? Json() : Json(of.profile)},
+            {"notes", of.notes},
             {"class", class_json(of.communicator_class)},
             {"decisions", Json::array()},
             {"crossovers", Json::array()}};

@@ -192,8 +192,9 @@ void print_manual(std::string_view date) {
   print_plugin();
   fmt::print(
       ".SH EXIT STATUS\n.TP\n.B 0\nYes; clean.\n.TP\n.B 1\nFindings: a check failed, a difference, "
-      "wrong data.\n.TP\n.B 2\nUsage.\n.TP\n.B 3\nCould not look: a file, device or peer did not "
-      "answer.\n");
+      "wrong data.\n.TP\n.B 2\nUsage, also of a name that is not known.\n.TP\n.B 3\nCould not "
+      "look: "
+      "a file cannot be read or understood, a device or peer did not answer.\n");
 }
 
 }  // namespace

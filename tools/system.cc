@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "api/options.h"
+#include "cost/known_systems.h"
 #include "topo.h"
 #include "topology/format/file.h"
 #include "topology/variation.h"
@@ -25,7 +27,7 @@ uint32_t most_hosts_in_domain(const Topology& topology) {
 
 Result<System> read_system(const std::string& text, const Session& session) {
   const auto topology = look_at_any_size({text}, session);
-  if (!topology) return pass(topology);
+  if (!topology) return pass_unread(topology);
   const Host& first = topology->hosts[0];
   for (const Host& other : topology->hosts)
     if (!same_kind(*first.machine, *other.machine))
@@ -46,22 +48,34 @@ Result<uint32_t> hosts_of_job(const System& system, uint32_t asked) {
   return asked;
 }
 
-Result<Profile> profile_of(const std::string& file) {
-  if (file.empty()) return read_profile(known_profiles()[0].toml);
-  const auto text = read_text(file);
-  if (!text) return pass(text);
-  auto profile = read_profile(*text);
-  if (!profile) return pass(profile, file);
+Result<Profile> profile_of(const std::string& text) {
+  auto built_in = read_profile(known_profiles()[0].toml);
+  if (text.empty() || !built_in) return built_in;
+  if (const auto facts = facts_of_known(text)) {
+    built_in->system = *facts;
+    return built_in;
+  }
+  const auto toml = read_text(readable(text));
+  if (!toml) return pass_unread(toml);
+  auto profile = read_profile(*toml);
+  if (!profile) return pass_unread(Result<Profile>(pass(profile, text)));
   return profile;
 }
 
-Result<NcclRelease> release_of(const std::string& text, const Session& session) {
+Result<KnownNcclRelease> release_of(const std::string& text) {
   const auto version = parse_nccl_version(text);
   if (!version) return pass(version, "--nccl");
-  const auto found = find_nccl_release(*version);
+  auto found = find_nccl_release(*version);
   if (!found) return pass(found, "--nccl");
-  if (!found->note.empty()) session.log.warn("{}", found->note);
-  return found->release;
+  return found;
+}
+
+bool too_unsure(const std::vector<std::string>& warnings, const Session& session) {
+  for (const std::string& warning : warnings) session.log.warn("{}", warning);
+  const auto set = read_options<LibraryOptions>(kLibraryOptions, session.environment);
+  if (warnings.empty() || !set || !set->strict) return false;
+  session.log.error("nothing is written, as what is unsure counts as an error");
+  return true;
 }
 
 CLI::Option* add_system(CLI::App& app, std::string& text) {

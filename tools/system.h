@@ -23,11 +23,15 @@ Result<System> read_system(const std::string& text, const Session& session);
 // where the cluster has fewer.
 Result<uint32_t> hosts_of_job(const System& system, uint32_t asked);
 
-// A profile's file; the one that is built in where none is named.
-Result<Profile> profile_of(const std::string& file);
+// A profile's file. The values that are built in where none is named, or, as CROSSTIE_PROFILE takes
+// it too, a machine known by name.
+Result<Profile> profile_of(const std::string& text);
 
-// --nccl. Warns where the release is older or newer than all that we know.
-Result<NcclRelease> release_of(const std::string& text, const Session& session);
+// --nccl.
+Result<KnownNcclRelease> release_of(const std::string& text);
+
+// Says the warnings; whether they count as errors (CROSSTIE_STRICT), of which it says that too.
+bool too_unsure(const std::vector<std::string>& warnings, const Session& session);
 
 CLI::Option* add_system(CLI::App& app, std::string& text);
 

@@ -222,7 +222,8 @@ CLI::Validator is_an_input() {
         return fmt::format("{}: {}", name, variation.error().text);
     if (!is_made_up(text)) return std::string();
     const auto wish = parse_wish(name);
-    return wish ? std::string() : wish.error().text;
+    if (!wish) return wish.error().text;
+    return is_known_machine(wish->machine) ? "" : read_synthetic(name).error().text;
   };
   return CLI::Validator(check, "", "");
 }

@@ -95,6 +95,7 @@ void Decider::consider_all(const NcclCall& call, Decision& decision) const {
 // None also where the cost model does not have it.
 std::optional<Considered> Decider::pick_of_nccl(const NcclCall& call,
                                                 const Decision& decision) const {
+  if (facts_.system.amd_gpus()) return std::nullopt;  // RCCL runs there, and picks otherwise
   const auto pick = facts_.nccl.pick(call);
   if (!pick) return std::nullopt;
   const auto found = std::ranges::find_if(decision.candidates, [&](const Considered& one) {
