@@ -148,11 +148,25 @@ Result<const Format*> format_of_file(const std::string& file) {
               file, fmt::join(suffixes, ", "));
 }
 
+// A name that says another format than is written would mislead. Text of any form goes to .txt.
+Status suffix_suits(const Format& format, const std::string& file) {
+  const std::string suffix = std::filesystem::path(file).extension();
+  const std::string_view own = format.suffix.empty() ? kFormats[0].suffix : format.suffix;
+  if (suffix == own || std::ranges::find(kFormats, suffix, &Format::suffix) == kFormats.end() ||
+      suffix.empty())
+    return {};
+  return fail(Code::invalid, "-o {}: is to hold {}; name it *{}", file, format.name, own);
+}
+
 Result<const Format*> chosen_format(const TopoOptions& options) {
-  if (!options.format.empty()) return format_named(options.format);
-  if (options.matrix) return format_named("matrix");
-  if (options.json) return format_named("json");
-  return format_of_file(options.output);
+  if (options.format.empty() && !options.matrix && !options.json)
+    return format_of_file(options.output);
+  const auto format = format_named(options.matrix ? "matrix"
+                                   : options.json ? "json"
+                                                  : options.format);
+  if (!format) return format;
+  if (const Status suits = suffix_suits(**format, options.output); !suits) return pass(suits);
+  return format;
 }
 
 // Data that is too large for the memory there is: taking it apart again, as an exception would, can

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topology files: what every format has in common.
+// Files that are read whole, and topologies by their format.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -14,7 +14,8 @@
 namespace crosstie {
 namespace {
 
-// Far above any real one: NCCL's files of the largest hosts are under 1 MB.
+// Far above any real one: NCCL's files of the largest hosts are under 1 MB, logs of long jobs a
+// few.
 constexpr off_t kLargest = 64 << 20;
 
 // Of whoever writes into a pipe: a probe of a far host may take a while to say its first word.
@@ -22,7 +23,7 @@ constexpr std::chrono::seconds kMostSilence{60};
 
 Status expect_size(off_t bytes) {
   if (bytes <= kLargest) return {};
-  return fail(Code::invalid, "is {} bytes long or more; a topology has at most {}M", bytes,
+  return fail(Code::invalid, "is {} bytes long or more; at most {}M are read", bytes,
               kLargest >> 20);
 }
 
@@ -71,7 +72,7 @@ Result<std::string> read_whole(const std::filesystem::path& file) {
 Status expect_text(std::string_view text) {
   const size_t zero = text.find('\0');
   if (zero == std::string_view::npos) return {};
-  return fail(Code::invalid, "is binary (byte {} is zero), not a topology", zero);
+  return fail(Code::invalid, "is binary (byte {} is zero), not text", zero);
 }
 
 enum class Format { xml, json, toml };
