@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "base/printable.h"
@@ -135,6 +136,7 @@ class Calibrator {
     result_.fit = fit(different, start_);
     compare(all);
     result_.findings = health_of(result_.runs, start_.values);
+    note_releases();
     if (const Status told = describe(); !told) return pass(told);
     return std::move(result_);
   }
@@ -202,6 +204,22 @@ class Calibrator {
     else if (one.observations.empty())
       one.left_out = fmt::format("the system has no {}/{} in the model",
                                  name(one.for_one.algorithm), name(one.for_one.protocol));
+  }
+
+  // What a log's release is taken for where it is not known. Of one that was asked for the caller
+  // tells.
+  void note_releases() {
+    std::set<NcclVersion> seen{release_};
+    for (const CalibratedRun& one : result_.runs) {
+      if (!one.left_out.empty() || !one.run.version || !seen.insert(*one.run.version).second)
+        continue;
+      const auto known = find_nccl_release(*one.run.version);
+      if (known && !known->note.empty())
+        result_.findings.push_back({.severity = Severity::note,
+                                    .check = "release-unknown",
+                                    .what = one.run.where() + ": its release is not known",
+                                    .evidence = known->note});
+    }
   }
 
   void compare(std::span<const Observation> all) {

@@ -363,3 +363,10 @@ Test(calibration, repeats_of_a_run_count_once) {
   cr_expect_eq(again.points, 3 * of.points);
   cr_expect(of.fit.profile.values.all() == again.fit.profile.values.all());
 }
+
+Test(calibration, a_release_that_is_not_known_is_noted) {
+  std::string text = modelled({}, published().values, {});
+  text.replace(text.find("nccl-library=22809"), 18, "nccl-library=29901");
+  const Calibration of = calibrated({text});
+  cr_expect(found(of, "release-unknown") && is_clean(of.findings));
+}
