@@ -8,6 +8,7 @@
 
 #include "base/edit_distance.h"
 #include "command.h"
+#include "topology/format/formats.h"
 
 namespace crosstie::tools {
 namespace {
@@ -34,6 +35,8 @@ Named last_named(const CLI::App& app) {
 
 // What a word that the command does not know may have meant; empty where nothing is near.
 std::string meant(const CLI::App& command, std::string_view word) {
+  if (is_known_machine(word) && command.get_option_no_throw("--input") != nullptr)
+    return fmt::format("-i {}", word);
   std::vector<std::string> known;
   for (const CLI::App* sub : command.get_subcommands({})) known.push_back(sub->get_name());
   for (const CLI::Option* option : command.get_options())

@@ -13,14 +13,31 @@ namespace {
 
 constexpr uint32_t kMostHosts = 1 << 20;
 
+// A GPU tells more than a maker: "h200" and "dgx-h200" are for hgx-h200.
+std::string_view meant_by(std::string_view wanted, const std::vector<std::string_view>& names) {
+  const size_t dash = wanted.rfind('-');
+  const std::string_view gpu = dash == wanted.npos ? wanted : wanted.substr(dash + 1);
+  constexpr size_t kLeastLetters = 3, kMostWrongLetters = 3;
+  if (gpu.size() >= kLeastLetters)
+    for (const std::string_view name : names)
+      if (fmt::format("-{}", name).find(fmt::format("-{}", gpu)) != std::string::npos) return name;
+  return nearest(wanted, names, kMostWrongLetters);
+}
+
 tl::unexpected<Error> unknown_machine(std::string_view wanted) {
   std::vector<std::string_view> names;
   for (const KnownMachine& m : known_machines()) names.push_back(m.name);
-  constexpr size_t kMostWrongLetters = 3;
-  const std::string_view meant = nearest(wanted, names, kMostWrongLetters);
+  const std::string_view meant = meant_by(wanted, names);
   return fail(Code::invalid, "'{}' is neither a file nor one of the known machines {}{}", wanted,
               fmt::join(names, ", "),
               meant.empty() ? std::string() : fmt::format("; did you mean {}?", meant));
+}
+
+const KnownMachine* find_known(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  for (const KnownMachine& known : known_machines())
+    if (std::ranges::equal(known.name, name, {}, {}, lower)) return &known;
+  return nullptr;
 }
 
 std::string host_name(std::string_view machine, uint32_t index, uint32_t hosts) {
@@ -45,15 +62,13 @@ Result<Wish> parse_wish(std::string_view text) {
   return wish;
 }
 
-bool is_known_machine(std::string_view name) {
-  return std::ranges::find(known_machines(), name, &KnownMachine::name) != known_machines().end();
-}
+bool is_known_machine(std::string_view name) { return find_known(name) != nullptr; }
 
 Result<Topology> read_synthetic(std::string_view text) {
   const auto wish = parse_wish(text);
   if (!wish) return pass(wish);
-  const auto known = std::ranges::find(known_machines(), wish->machine, &KnownMachine::name);
-  if (known == known_machines().end()) return unknown_machine(wish->machine);
+  const KnownMachine* const known = find_known(wish->machine);
+  if (known == nullptr) return unknown_machine(wish->machine);
   auto machine = read_machine_toml(known->toml, "built-in description");
   if (!machine) return pass(machine, known->name);
   const auto shared = std::make_shared<const Machine>(std::move(*machine));
