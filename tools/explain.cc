@@ -157,6 +157,18 @@ void note_what_is_not_there_yet(Explanation& out) {
     out.notes.push_back("the library reduces memory of hosts only, so far");
 }
 
+// A file may lack what weighs most; machines known by name are whole.
+void note_what_a_file_lacks(const Machine& kind, Explanation& out) {
+  if (files_of({out.system}).empty()) return;
+  if (out.facts.gpu_link == GpuLink::pcie && out.facts.gpus > 1)
+    out.notes.push_back("no NVLink is told of: GPUs are taken to talk over PCIe");
+  if (out.facts.network == Network::none)
+    out.notes.push_back("no NIC that a GPU would use is told of");
+  const auto rate = std::ranges::find(kind.gaps(), GapAbout::line_rate, &Gap::about);
+  if (rate != kind.gaps().end() && !rate->assumed.empty())
+    out.notes.push_back(fmt::format("{}: {}", rate->device, rate->text()));
+}
+
 Result<Explanation> explain(const ExplainOptions& options, const Session& session) {
   const auto sizes = sizes_of(options.bytes);
   if (!sizes) return pass(sizes);
@@ -188,6 +200,7 @@ Result<Explanation> explain(const ExplainOptions& options, const Session& sessio
     return pass(decided, fmt::format("--executor {}", options.executor));
   if (!release->note.empty()) out.warnings.push_back(release->note);
   warn_of_another_system(*profile, *system, out);
+  note_what_a_file_lacks(*system->kind, out);
   note_what_is_not_there_yet(out);
   return out;
 }
