@@ -15,6 +15,7 @@
 #include "base/handle.h"
 #include "base/printable.h"
 #include "nccl/options.h"
+#include "topology/format/formats.h"
 
 namespace crosstie::nccl {
 
@@ -92,8 +93,12 @@ Result<Profile> profile_named(const std::string& name) {
     return built_in;
   }
   const auto text = read_file(name);
-  if (!text && text.error().code == Code::missing)
-    return fail(Code::missing, "{}, nor is a machine of that name built in", text.error().text);
+  if (!text && text.error().code == Code::missing) {
+    std::vector<std::string_view> names;
+    for (const KnownMachine& known : known_machines()) names.push_back(known.name);
+    return fail(Code::missing, "{}, nor is a machine of that name built in; there are {}",
+                text.error().text, fmt::join(names, ", "));
+  }
   if (!text) return pass(text);
   auto profile = read_profile(*text);
   if (!profile) return pass(profile, printable(name).substr(0, kMostShown));
