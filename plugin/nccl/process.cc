@@ -15,7 +15,6 @@
 #include "base/handle.h"
 #include "base/printable.h"
 #include "nccl/options.h"
-#include "topology/format/formats.h"
 
 namespace crosstie::nccl {
 
@@ -88,17 +87,14 @@ ClassRules rules_of(const Environment& environment, const Logger& log) {
 Result<Profile> profile_named(const std::string& name) {
   auto built_in = read_profile(known_profiles()[0].toml);
   if (name.empty() || !built_in) return built_in;
-  if (const auto facts = facts_of_known(name)) {
+  const auto facts = facts_of_known(name);
+  if (facts) {
     built_in->name = name, built_in->system = *facts;
     return built_in;
   }
   const auto text = read_file(name);
-  if (!text && text.error().code == Code::missing) {
-    std::vector<std::string_view> names;
-    for (const KnownMachine& known : known_machines()) names.push_back(known.name);
-    return fail(Code::missing, "{}, nor is a machine of that name built in; there are {}",
-                text.error().text, fmt::join(names, ", "));
-  }
+  if (!text && text.error().code == Code::missing)
+    return fail(Code::missing, "{}, and {}", text.error().text, facts.error().text);
   if (!text) return pass(text);
   auto profile = read_profile(*text);
   if (!profile) return pass(profile, printable(name).substr(0, kMostShown));

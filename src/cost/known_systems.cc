@@ -36,8 +36,12 @@ void add(const KnownMachine& known, const NcclRelease& release, uint32_t nodes,
 
 Result<SystemFacts> facts_of_known(std::string_view name) {
   const auto known = std::ranges::find(known_machines(), name, &KnownMachine::name);
-  if (known == known_machines().end())
-    return fail(Code::missing, "no machine named '{}' is built in", name);
+  if (known == known_machines().end()) {
+    std::vector<std::string_view> names;
+    for (const KnownMachine& one : known_machines()) names.push_back(one.name);
+    return fail(Code::missing, "no machine named '{}' is built in; there are {}", name,
+                fmt::join(names, ", "));
+  }
   const auto machine = read(*known);
   if (!machine) return pass(machine);
   return facts_of(**machine);
