@@ -2,6 +2,7 @@
 #include "system.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "api/options.h"
@@ -51,11 +52,14 @@ Result<uint32_t> hosts_of_job(const System& system, uint32_t asked) {
 Result<Profile> profile_of(const std::string& text) {
   auto built_in = read_profile(known_profiles()[0].toml);
   if (text.empty() || !built_in) return built_in;
-  if (const auto facts = facts_of_known(text)) {
+  const auto facts = facts_of_known(text);
+  if (facts) {
     built_in->system = *facts;
     return built_in;
   }
   const auto toml = read_text(readable(text));
+  if (std::error_code none; !toml && !std::filesystem::exists(text, none))
+    return fail(Code::io, "{}, and {}", toml.error().text, facts.error().text);
   if (!toml) return pass_unread(toml);
   auto profile = read_profile(*toml);
   if (!profile) return pass_unread(Result<Profile>(pass(profile, text)));

@@ -45,10 +45,10 @@ inline constexpr Option<ClassOptions> kClassOptions[] = {
 };
 
 inline constexpr Option<ProfileOptions> kProfileOptions[] = {
-    row<&ProfileOptions::profile>(
-        "CROSSTIE_PROFILE", "", "",
-        "system that the NCCL tuner decides for: the name of one that is "
-        "built in, or a file that calibrate wrote; the same on all ranks"),
+    row<&ProfileOptions::profile>("CROSSTIE_PROFILE", "", "",
+                                  "system that the NCCL tuner decides for: the name of one that is "
+                                  "built in, or varied as for explain, or a file that calibrate "
+                                  "wrote; the same on all ranks"),
 };
 
 inline constexpr Option<ProfilerOptions> kProfilerOptions[] = {

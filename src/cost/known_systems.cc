@@ -5,6 +5,7 @@
 
 #include "cost/system.h"
 #include "topology/format/formats.h"
+#include "topology/variation.h"
 
 namespace crosstie {
 namespace {
@@ -34,7 +35,8 @@ void add(const KnownMachine& known, const NcclRelease& release, uint32_t nodes,
 
 }  // namespace
 
-Result<SystemFacts> facts_of_known(std::string_view name) {
+Result<SystemFacts> facts_of_known(std::string_view text) {
+  const auto [name, changes] = split_variation(text);
   const auto known = std::ranges::find(known_machines(), name, &KnownMachine::name);
   if (known == known_machines().end()) {
     std::vector<std::string_view> names;
@@ -44,7 +46,12 @@ Result<SystemFacts> facts_of_known(std::string_view name) {
   }
   const auto machine = read(*known);
   if (!machine) return pass(machine);
-  return facts_of(**machine);
+  if (changes.empty()) return facts_of(**machine);
+  const auto by = parse_variation(changes);
+  if (!by) return pass(by);
+  const auto varied = vary({.hosts = {{std::string(name), *machine}}}, *by);
+  if (!varied) return pass(varied);
+  return facts_of(*varied->hosts[0].machine);
 }
 
 std::vector<KnownSystem> known_systems(const NcclRelease& release, uint32_t nodes,

@@ -11,8 +11,9 @@
 
 namespace crosstie {
 
-// Of a host. Fails where no machine has that name.
-Result<SystemFacts> facts_of_known(std::string_view machine);
+// Of a host: "dgx-h100", or varied, "dgx-h100:nics=4x200G". Fails where no machine has that name, or
+// it cannot be varied so.
+Result<SystemFacts> facts_of_known(std::string_view text);
 
 struct KnownSystem {
   std::string machines;  // "dgx-h100, hgx-h200": those that no model tells apart

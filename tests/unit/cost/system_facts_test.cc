@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "cost/known_systems.h"
 #include "topology/format/formats.h"
 #include "topology/variation.h"
 
@@ -69,6 +70,16 @@ Test(system_facts, known_systems_have_what_their_makers_say) {
     cr_expect(facts.nics == told.nics, "%s: %u NICs", told.machine, facts.nics);
     cr_expect(facts.multicast == told.multicast, "%s", told.machine);
     cr_expect(facts.nics_behind_cpu == told.behind_cpu, "%s", told.machine);
+  }
+}
+
+Test(system_facts, a_known_system_may_be_varied_where_it_is_named) {
+  const auto facts = facts_of_known("dgx-h100:nics=4x200G,network=roce");
+  cr_assert(facts && facts->nics == 4 && facts->nic_wire == gigabits(200));
+  cr_assert(facts->network == Network::roce && facts->gpus == 8);
+  for (const char* text : {"dgx-h101", "dgx-h100:nics=many", "pcie-4090x8:nvlinks=4"}) {
+    const auto failed = facts_of_known(text);
+    cr_assert(!failed && !failed.error().text.empty(), "%s", text);
   }
 }
 
