@@ -49,7 +49,7 @@ void draw_kinds(dot::Writer& out, const Kinds& kinds, const RailsOf& rails_of) {
   out.line("graph [rankdir=LR]");
   out.line(legend(rails_of,
                   "thin lines: PCIe; thick: NVLink, xGMI, C2C, their number; rates one way; "
-                  "~ and dashed: assumed"));
+                  "~ and dashed lines: assumed"));
   for (size_t i = 0; i < kinds.size(); i++) {
     const Machine& machine = *kinds[i][0]->machine;
     MachineDrawing(out, machine, rails_of.at(&machine),

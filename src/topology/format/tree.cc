@@ -86,6 +86,10 @@ class Tree {
     return {};
   }
 
+  struct End {
+    uint32_t device, links;
+  };
+
   // What leaves a GPU beside PCIe, type by type: "  nvlink 18x ~371 GB/s (nvswitch0 5x, …)".
   std::string bundles_text(uint32_t i) {
     std::string out;
@@ -96,11 +100,11 @@ class Tree {
 
   std::string bundle_text(uint32_t i, LinkType type) {
     Link all{.type = type, .count = 0};
-    std::vector<std::string> ends;
+    std::vector<End> ends;
     for (const Link* link : links_of_[i]) {
       if (link->type != type) continue;
       const uint32_t other = link->a == i ? link->b : link->a;
-      ends.push_back(fmt::format("{} {}x", machine_.devices()[other].label, link->count));
+      ends.push_back({other, link->count});
       all.count += link->count;
       if (!link->bandwidth) continue;
       if (!all.bandwidth) all.bandwidth = known(Bandwidth{}, link->bandwidth->from);
@@ -108,7 +112,26 @@ class Tree {
       all.bandwidth->value.bytes_per_second += link->bandwidth->value.bytes_per_second;
     }
     if (ends.empty()) return {};
-    return fmt::format("  {} {}x {} ({})", name(type), all.count, rate(all), fmt::join(ends, ", "));
+    return fmt::format("  {} {}x {} ({})", name(type), all.count, rate(all), ends_text(ends));
+  }
+
+  // "nvswitch0 5x, nvswitch1 4x", and of many in a row "nvswitch0 to nvswitch17 1x each".
+  std::string ends_text(std::span<const End> ends) const {
+    constexpr size_t kRow = 4;
+    std::vector<std::string> out;
+    const auto label = [&](const End& end) { return machine_.devices()[end.device].label; };
+    while (!ends.empty()) {
+      size_t row = 1;
+      while (row < ends.size() && ends[row].device == ends[0].device + row &&
+             ends[row].links == ends[0].links)
+        row++;
+      if (row < kRow) row = 1;
+      out.push_back(row == 1 ? fmt::format("{} {}x", label(ends[0]), ends[0].links)
+                             : fmt::format("{} to {} {}x each", label(ends[0]),
+                                           label(ends[row - 1]), ends[0].links));
+      ends = ends.subspan(row);
+    }
+    return fmt::format("{}", fmt::join(out, ", "));
   }
 
   const Machine& machine_;
