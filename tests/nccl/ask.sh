@@ -5,6 +5,9 @@
 ask=$builddir/tests/nccl/ask
 most=4500
 unset CROSSTIE_PROFILE CROSSTIE_TUNER CROSSTIE_CLASS_RULES NCCL_ALGO NCCL_PROTO
+echo "the system named:"
+CROSSTIE_PROFILE=dgx-h100 $ask 200000 || exit 1
+echo "to be known by the table:"
 $ask 200000 || exit 1
 if ! command -v valgrind >/dev/null || [ -n "${SANITIZE_FLAGS-}" ]; then
   echo "skipped: no valgrind, or a build with sanitizers"
