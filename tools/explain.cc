@@ -258,14 +258,14 @@ void add_job(CLI::App& explain, ExplainOptions& options) {
 
 void add_choice(CLI::App& explain, ExplainOptions& options) {
   explain.add_option("--class", options.traffic, "What the communicator is for")
-      ->check(one_of<TrafficClass>())
+      ->transform(one_of<TrafficClass>())
       ->capture_default_str();
   explain
       .add_option("--class-rules", options.class_rules,
                   "A file with policies of classes; that of CROSSTIE_CLASS_RULES")
       ->check(names_something());
   explain.add_option("--executor", options.executor, "Who runs it")
-      ->check(one_of<Executor>())
+      ->transform(one_of<Executor>())
       ->capture_default_str();
   explain.add_option("--nccl", options.nccl, "NCCL's release")->capture_default_str();
   explain
