@@ -9,6 +9,7 @@
 #include "cost/known_systems.h"
 #include "topo.h"
 #include "topology/format/file.h"
+#include "topology/format/formats.h"
 #include "topology/variation.h"
 
 namespace crosstie::tools {
@@ -57,9 +58,10 @@ Result<Profile> profile_of(const std::string& text) {
     built_in->system = *facts;
     return built_in;
   }
+  if (is_known_machine(split_variation(text).name)) return pass(facts);
   const auto toml = read_text(readable(text));
   if (std::error_code none; !toml && !std::filesystem::exists(text, none))
-    return fail(Code::io, "{}, and {}", toml.error().text, facts.error().text);
+    return fail(Code::invalid, "{}, and {}", toml.error().text, facts.error().text);
   if (!toml) return pass_unread(toml);
   auto profile = read_profile(*toml);
   if (!profile) return pass_unread(Result<Profile>(pass(profile, text)));
@@ -77,7 +79,8 @@ Result<KnownNcclRelease> release_of(const std::string& text) {
 bool too_unsure(const std::vector<std::string>& warnings, const Session& session) {
   for (const std::string& warning : warnings) session.log.warn("{}", warning);
   const auto set = read_options<LibraryOptions>(kLibraryOptions, session.environment);
-  if (warnings.empty() || !set || !set->strict) return false;
+  if (!set) return session.log.error("{}", set.error().text), true;
+  if (warnings.empty() || !set->strict) return false;
   session.log.error("nothing is written, as what is unsure counts as an error");
   return true;
 }

@@ -174,11 +174,17 @@ class TextReader {
     read_mention(words_of(text));
   }
 
-  // Of a program with its options, by somebody.
+  // Of a program with its options, by somebody. A shell's line may go on with another command.
   void read_mention(const Words& words) {
-    const auto program = std::ranges::find_if(
-        words, [](std::string_view word) { return collective_of_program(word).has_value(); });
-    if (program != words.end()) mentioned_.assign(program, words.end());
+    const auto is_program = [](std::string_view word) {
+      return collective_of_program(word).has_value();
+    };
+    const auto ends = [&](std::string_view word) {
+      return word.find_first_of("&|;<>") != word.npos || is_program(word);
+    };
+    const auto program = std::ranges::find_if(words, is_program);
+    if (program == words.end()) return;
+    mentioned_.assign(program, std::find_if(program + 1, words.end(), ends));
   }
 
   // Comments.

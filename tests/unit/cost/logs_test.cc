@@ -245,6 +245,9 @@ Test(logs, runs_whose_times_are_not_of_one_collective_are_unfit) {
   expect_unfit(with(text, "    time ", " cputime "), "-C");
   expect_unfit("+ srun ./build/all_reduce_perf -b 8 -a 2\n" + text, "-a");
   cr_expect(run_of("+ srun ./build/all_reduce_perf -b 8 -a 3\n" + text).unfit.empty());
+  for (const std::string after :
+       {"&& ./all_gather_perf -a 2", "| grep -a 2", "2>&1; ./analyse -a 2"})
+    cr_expect(run_of("+ srun ./build/all_reduce_perf -b 8 " + after + "\n" + text).unfit.empty());
   for (const std::string typed : {"-R2", "-R\",\"2", "--local_register=2", "--local_reg\",\"2"})
     expect_unfit(with(kJson, "\"-b\"", "\"" + typed + "\",\"-b\""), "-R");
   expect_unfit(with(kJson, "\"ngpus\"", "\"blocking_collectives\":\"true\",\"ngpus\""), "-z");
