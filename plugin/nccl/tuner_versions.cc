@@ -87,10 +87,11 @@ abi::Result init(void** context, uint64_t id, size_t ranks, size_t nodes, abi::L
 uint32_t operations_of(int told) { return static_cast<uint32_t>(std::max(1, told)); }
 
 // NCCL's own reader of version 2 gives the pair a time of 0 where both are set.
-abi::Result get_coll_info_v2(void* context, int function, size_t bytes, int /*collnet*/,
-                             int /*nvls*/, int operations, int* algorithm, int* protocol,
+// Where the network's switches may reduce (collnet) there is no time to compare with.
+abi::Result get_coll_info_v2(void* context, int function, size_t bytes, int collnet, int /*nvls*/,
+                             int operations, int* algorithm, int* protocol,
                              int* channels) noexcept {
-  if (context == nullptr) return abi::kSuccess;
+  if (context == nullptr || collnet != 0) return abi::kSuccess;
   return guarded([&] {
     const Decided decided = static_cast<Tuner*>(context)->decide(
         function, bytes, operations_of(operations), {}, channels);

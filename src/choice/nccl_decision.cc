@@ -88,16 +88,23 @@ class Entries {
   bool without_words_ = false, times_ = true;
 };
 
+// Whether switches of the network may reduce, by what NCCL has agreed on over all ranks.
+// CollNetDirect is not: a rank whose host has no NVSwitch is not offered it (2.28.9,
+// src/graph/tuning.cc), nor is NVLS, but for AllReduce, one with many ranks beside it
+// (src/enqueue.cc).
+bool network_may_reduce(const Entries& entries, Collective collective, bool one_node) {
+  return entries.any_of(Algorithm::collnet_chain) ||
+         (collective == Collective::all_reduce && !one_node && entries.any_of(Algorithm::nvls));
+}
+
 // Of what has no words here no time is known: whether it is better must not depend on a rank's own
 // times.
-std::string_view why_left_alone(const NcclCostTable& table, const Entries& entries, bool one_node) {
+std::string_view why_left_alone(const NcclCostTable& table, const Entries& entries,
+                                Collective collective, bool one_node) {
   if (table.size() == 0) return {};
   if (entries.any_without_words()) return kNoWords;
   if (entries.all().empty()) return kNothing;
-  const bool sharp = entries.any_of(Algorithm::collnet_direct) ||
-                     entries.any_of(Algorithm::collnet_chain) ||
-                     (!one_node && entries.any_of(Algorithm::nvls));
-  if (sharp) return kSwitches;
+  if (network_may_reduce(entries, collective, one_node)) return kSwitches;
   return entries.all_are_times() ? std::string_view() : untouchable(table);
 }
 
@@ -152,6 +159,7 @@ void NcclDecision::add_named(const Profile& profile, const CommunicatorClass& of
   const uint32_t gpus = std::max(1u, profile.system->gpus);
   const SystemFacts facts = profile.system->of_hosts((c.most_ranks_per_domain + gpus - 1) / gpus);
   about_ = profile.name;
+  if (c.nodes > 1 && facts.nics == 0) return about_ += ", which has no NIC", void();
   systems_.push_back({fmt::format("the least time predicted on {}", profile.name), std::nullopt,
                       NcclRanking(CostModel(profile.values, facts, job()), of)});
 }
@@ -180,7 +188,7 @@ Choice NcclDecision::choose(Collective collective, uint64_t bytes, const NcclCos
 Choice NcclDecision::pick(const NcclCall& call, const NcclCostTable& table) const {
   Choice choice;
   const Entries entries(table);
-  choice.reason = why_left_alone(table, entries, communicator_.nodes == 1);
+  choice.reason = why_left_alone(table, entries, call.collective, communicator_.nodes == 1);
   if (!choice.reason.empty()) return choice;
   const NcclPair* to_run = nullptr;
   choice.reason = kUnknown;

@@ -292,7 +292,7 @@ Prediction CostModel::multicast_tree(double bytes) const {
   result.add("steps across", across_steps, "multicast_tree_step");
   // From 4 nodes on NCCL's chunks are of 64 KiB at most (src/enqueue.cc), which fills InfiniBand
   // at 400 Gb/s, but neither EFA nor what is faster.
-  const bool wants_more = facts_.gpu_link == GpuLink::nvlink5 || facts_.network == Network::efa;
+  const bool wants_more = facts_.nic_wire > gigabits(400) || facts_.network == Network::efa;
   const double wide = nodes_ >= 4 && wants_more ? at(P::multicast_wide_share) : 1;
   const Seconds inside_time = multicast_bytes(Collective::all_reduce, bytes);
   const Seconds across_time =

@@ -204,12 +204,29 @@ Test(nccl_decision, an_algorithm_of_a_later_release_that_may_run_is_not_judged) 
 
 Test(nccl_decision, where_switches_of_the_network_may_reduce_the_table_is_left_alone) {
   cr_assert_not(choose(on_h100(), kMiB, four_h100_nodes(kMiB).view()).abstains());
-  for (const Algorithm of :
-       {Algorithm::collnet_direct, Algorithm::collnet_chain, Algorithm::nvls}) {
+  for (const Algorithm of : {Algorithm::collnet_chain, Algorithm::nvls}) {
     Table table = four_h100_nodes(kMiB);
     table.set(of, Protocol::simple, 1e6f);
     cr_assert(choose(on_h100(), kMiB, table.view()).abstains(), "%s", name(of).data());
   }
+}
+
+// A rank whose host has no NVSwitch is not offered CollNetDirect: the others must decide alike.
+Test(nccl_decision, what_only_some_ranks_are_offered_changes_nothing) {
+  for (const Collective collective : {Collective::all_gather, kAll}) {
+    Table table = table_of(nccl_on("dgx-h100", 4, 8), collective, kMiB), direct = table;
+    direct.set(Algorithm::collnet_direct, Protocol::simple, 20);
+    const Choice without = on_h100().choose(collective, kMiB, table.view()),
+                 with = on_h100().choose(collective, kMiB, direct.view());
+    cr_assert(!without.abstains() && with.candidates[0].same(without.candidates[0]));
+  }
+}
+
+Test(nccl_decision, over_several_nodes_a_system_without_nics_is_left_alone) {
+  Profile profile = named("dgx-h100");
+  profile.system->nics = 0, profile.system->network = Network::none;
+  const NcclDecision decision(communicator(4, 8), any_class(), profile);
+  cr_assert(choose(decision, kMiB, four_h100_nodes(kMiB).view()).abstains());
 }
 
 Test(nccl_decision, a_broken_table_is_left_alone) {

@@ -31,6 +31,9 @@ void expect_only_what_runs_anywhere(const char* machine) {
     for (const int function : {kAllGather, kAllReduce})
       for (size_t bytes = 8; bytes <= size_t{1} << 33; bytes *= 2) {
         int algorithm = -1, protocol = -1, channels = 0;
+        ncclTunerPlugin_v2.get_coll_info(context, function, bytes, 1, 1, 1, &algorithm, &protocol,
+                                         &channels);
+        cr_assert(algorithm == -1 && protocol == -1, "switches of the network may reduce");
         ncclTunerPlugin_v2.get_coll_info(context, function, bytes, 0, 1, 1, &algorithm, &protocol,
                                          &channels);
         cr_assert(algorithm == -1 || algorithm == kRing || algorithm == kTree);
