@@ -20,6 +20,13 @@ struct OutcomeLog::Record {
   uint32_t channels_started = 0, channels_stopped = 0;
   bool open = false, enqueued = false;
 
+  void begin(const RunCollective& started, uint64_t of_launch) {
+    collective = started, launch = of_launch;
+    at = std::chrono::system_clock::now();
+    first = UINT64_MAX, last = 0;
+    channels_started = channels_stopped = 0;
+    open = true, enqueued = false;
+  }
   bool timed() const { return channels_stopped > 0 && channels_stopped == channels_started; }
   // Where NCCL does not tell how many channels there are, any may still come; but none does once
   // as many more collectives have been started as there are slots.
@@ -143,19 +150,15 @@ OutcomeLog::Event* OutcomeLog::launch() {
 OutcomeLog::Event* OutcomeLog::start(const RunCollective& collective) {
   const std::lock_guard lock(mutex_);
   Record& record = (*records_)[started_++ % kSlots];
-  const bool taken = record.open && !record.may_have_ended();
-  if (record.open && !taken) write(record);
-  Record untimed;
-  Record& begun = taken ? untimed : record;
-  begun.collective = collective;
-  begun.at = std::chrono::system_clock::now();
-  begun.launch = launches_;
-  begun.first = UINT64_MAX, begun.last = 0;
-  begun.channels_started = begun.channels_stopped = 0;
-  begun.open = true, begun.enqueued = false;
-  if (!taken) return &begun.of_collective;
-  write(begun);
-  return nullptr;
+  if (record.open && !record.may_have_ended()) {
+    Record untimed;
+    untimed.begin(collective, launches_);
+    write(untimed);
+    return nullptr;
+  }
+  if (record.open) write(record);
+  record.begin(collective, launches_);
+  return &record.of_collective;
 }
 
 OutcomeLog::Event* OutcomeLog::start_channel(Event& collective, uint64_t time) {

@@ -14,13 +14,6 @@
 namespace crosstie {
 namespace {
 
-bool offers(const NcclCostTable& table, Algorithm algorithm) {
-  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple})
-    if (table.has(algorithm, protocol) && table.at(algorithm, protocol) != kNcclIgnored)
-      return true;
-  return false;
-}
-
 // NCCL makes Ring 1024 times as dear for sums of 8-bit floats over more than 8 ranks, which lose
 // too much on their way (src/enqueue.cc); a tuner is not told the type. A ring that is so many
 // times as slow as what else may run is fenced: 1024 less what a ring can be faster by.
@@ -238,8 +231,9 @@ uint32_t NcclDecision::budget_at(uint64_t bytes, const NcclCostTable& table) con
   if (table.size() == 0) return 0;
   const uint32_t channels = channels_to_ask(class_, communicator_.ranks, bytes);
   if (channels == 0) return 0;
+  const Entries entries(table);
   const bool collnet =
-      offers(table, Algorithm::collnet_direct) || offers(table, Algorithm::collnet_chain);
+      entries.any_of(Algorithm::collnet_direct) || entries.any_of(Algorithm::collnet_chain);
   return collnet ? 0 : channels;
 }
 
